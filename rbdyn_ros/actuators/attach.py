@@ -24,7 +24,7 @@ from rbdyn_ros.model.declared.joints import JointClass
 from rbdyn_ros.model.declared.model_fields import MODEL_FIELDS, PRIMARY
 from rbdyn_ros.model.model import Model, check_model, with_arrays
 
-#: For each attribute of ActuatorSpec that is one row of numbers, the array in a Model.
+#: The Model array in which each attribute of an ActuatorSpec is stored.
 _ARRAYS = {
     "gear": "actuator_gear",
     "armature": "actuator_armature",
@@ -45,20 +45,20 @@ _ARRAYS = {
 
 
 def with_actuators(m: Model, actuators: str | Path | Iterable[ActuatorSpec]) -> Model:
-    """Return the Model of the robot in which actuators move some of its joints.
+    """Return the Model of the robot with actuators at some of its joints.
 
-    qfrc_applied of such a joint is the commanded effort of its drive. dof_armature of joints with
-    a rigid gear includes the rotor. Everything else is as in m.
+    qfrc_applied of such a joint is the effort that its drive is commanded. dof_armature of a joint
+    with a rigid gear includes the rotor. Everything else is as in m.
 
     Args:
         m: the Model without actuators, which does not change.
-        actuators: path of an actuators file, or what read_actuators returns.
+        actuators: path of an actuators file, or the actuators that read_actuators returns.
 
     Raises:
         DescriptionError: with all errors of the file, each with its line.
-        ModelError: m is not a Model, has actuators already, or has no such joint.
-        ParameterError: the integrator of m has no implicit damping, or an actuator has impossible
-            numbers.
+        ModelError: m is not a Model, has actuators already, or lacks a joint of an actuator.
+        ParameterError: the integrator of m has no implicit damping, or a number of an actuator is
+            not allowed.
     """
     check_model(m, "with_actuators")
     if m.nu > 0:
@@ -76,11 +76,11 @@ def with_actuators(m: Model, actuators: str | Path | Iterable[ActuatorSpec]) -> 
 
 
 def with_actuators_of(m: Model, other: Model) -> Model:
-    """Return a Model with the actuators of another Model, by the names of their joints.
+    """Return a Model with the actuators of another Model, matched by joint names.
 
     Args:
         m: the Model, without actuators.
-        other: the Model with actuators; joints that m lacks are left out.
+        other: the Model with actuators; actuators of joints that m lacks are left out.
     """
     if other.nu == 0:
         return m
@@ -101,7 +101,7 @@ def with_actuators_of(m: Model, other: Model) -> Model:
 
 
 def without_actuators(m: Model) -> Model:
-    """Return the rigid-body Model of a robot with actuators; qfrc_applied acts on its joints.
+    """Return the Model without its actuators, in which qfrc_applied acts on the joints directly.
 
     Rotors stay in dof_armature if their gears are rigid.
     """
@@ -115,11 +115,11 @@ def without_actuators(m: Model) -> Model:
 
 
 def act_places(m: Model, other: Model) -> Ints:
-    """Return the entries of act that a Model with shorter delays has too, in that Model's order.
+    """Return the indices in m's `act` of the entries that another Model's `act` has too.
 
     Args:
         m: the Model.
-        other: the Model with shorter delays.
+        other: the Model with the same actuators but shorter delays; its order is used.
     """
     lengths = state_lengths(other.actuator_delay)
     places = [
@@ -130,7 +130,7 @@ def act_places(m: Model, other: Model) -> Ints:
 
 
 def _in_order(m: Model, actuators: object) -> list[ActuatorSpec]:
-    """Return actuators in the order of their dofs; raise an error for an unsuitable joint."""
+    """Return the actuators in the order of their dofs; raise an error for an unsuitable joint."""
     if not isinstance(actuators, Iterable):
         raise _refused("actuators", f"expected a file or actuators, got {shown(actuators)}")
     specs = list(actuators)
@@ -146,7 +146,7 @@ def _in_order(m: Model, actuators: object) -> list[ActuatorSpec]:
 
 
 def _check_sizes(specs: Sequence[ActuatorSpec]) -> None:
-    """Raise ParameterError for the first number whose products could be infinite."""
+    """Raise ParameterError for the first number beyond its bounds: products could overflow."""
     for spec, name in itertools.product(specs, (*_ARRAYS, "torque_speed", "stiffness", "delay")):
         numbers = np.ravel(getattr(spec, name))
         bound = BOUNDS[quantity_of(name)]
@@ -165,10 +165,8 @@ def _arrays(m: Model, specs: Sequence[ActuatorSpec]) -> dict[str, Any]:
     for spec, steps in zip(specs, delays, strict=True):
         if steps is None or not 0 <= steps <= MAX_DELAY:
             text = f"the delay of joint '{spec.joint}' is {exactly(spec.delay)} s; allowed is a "
-            text += (
-                f"multiple of the timestep {exactly(m.opt.timestep)} s, at most {MAX_DELAY} of "
-            )
-            text += "them"
+            text += f"multiple of the timestep {exactly(m.opt.timestep)} s, at most {MAX_DELAY} "
+            text += "timesteps"
             raise _refused(spec.joint, text)
     return {
         **arrays,
@@ -180,7 +178,10 @@ def _arrays(m: Model, specs: Sequence[ActuatorSpec]) -> dict[str, Any]:
 
 
 def _curve(spec: ActuatorSpec) -> Array:
-    """Return the torque-speed curve, zeros without one; raise ParameterError for a wrong size."""
+    """Return the torque-speed curve as an array, zeros if there is no curve.
+
+    Raise ParameterError for a wrong number of points.
+    """
     points = np.zeros((CURVE_POINTS, 2))
     given = np.array(spec.torque_speed).reshape(-1, 2)
     if len(given) > CURVE_POINTS:
@@ -193,10 +194,9 @@ def _curve(spec: ActuatorSpec) -> Array:
 
 
 def _with_rotors(m: Model, specs: Sequence[ActuatorSpec]) -> dict[str, Array]:
-    """Return the inertia of the joints with the rotors that are rigidly connected to them.
+    """Return dof_armature with the inertia of the rotors that have a rigid gear.
 
-    A rotor adds inertia to its own joint only, whether payloads or actuators come first, and in a
-    Batch.
+    A rotor adds inertia only at its own joint, so payloads may be added before or after actuators.
     """
     found = {name: getattr(m, name).copy() for name in ("dof_armature", "dof_inertia0")}
     for spec in specs:
@@ -207,7 +207,7 @@ def _with_rotors(m: Model, specs: Sequence[ActuatorSpec]) -> dict[str, Array]:
 
 
 def _check_numbers(arrays: dict[str, Any]) -> None:
-    """Raise ParameterError for the first number that a Model cannot have."""
+    """Raise ParameterError for the first number that is not allowed in a Model."""
     wrong = [
         (field.name, reason)
         for field in MODEL_FIELDS

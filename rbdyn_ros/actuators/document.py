@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""An actuators file in memory, from which actuators can be read with other numbers."""
+"""An actuators file in memory; its actuators can be read with other numbers than in the file."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -30,7 +30,8 @@ class ActuatorsDocument:
         """Read a file.
 
         Raises:
-            DescriptionError: it is not an actuators file; errors of the actuators are found later.
+            DescriptionError: the file is not an actuators file; `specs` finds the errors of the
+                actuators.
         """
         data, audit = read_file(path), Audit()
         top = DIALECT.parse(data, str(path), audit)
@@ -44,12 +45,12 @@ class ActuatorsDocument:
         return tuple(table.nodes) if isinstance(table, YamlTable) else ()
 
     def specs(self, m: Model, numbers: Mapping[Place, float] | None = None) -> list[ActuatorSpec]:
-        """Return the actuators, with other numbers for some keys than in the file.
+        """Return the actuators, with new numbers for some keys.
 
         Args:
             m: the robot without actuators, with the timestep of its simulation.
-            numbers: new numbers by joint and key, such as `lugre.coulomb`; None: the numbers of
-                the file.
+            numbers: new number for each (joint, key), with keys such as `lugre.coulomb`; None: the
+                numbers of the file.
 
         Raises:
             DescriptionError: with all errors.
@@ -62,7 +63,7 @@ class ActuatorsDocument:
     def errors(
         self, m: Model, numbers: Mapping[Place, float], lines: Mapping[Place, int]
     ) -> tuple[Finding, ...]:
-        """Return the findings of `specs` about the joints whose numbers are given.
+        """Return the errors that `specs` finds at the joints with new numbers.
 
         Args:
             m: the robot.
@@ -78,7 +79,7 @@ class ActuatorsDocument:
         return audit.errors
 
     def _with(self, numbers: Mapping[Place, float], lines: Mapping[Place, int]) -> YamlTable:
-        """Return the content with new numbers, at the line numbers in `lines`, if any."""
+        """Return the content with new numbers; errors about them report `lines` where given."""
         whole = self.table
         for place, value in numbers.items():
             joint, key = place
@@ -99,5 +100,5 @@ def _changed(table: YamlTable, path: tuple[str, ...], value: float, line: int | 
 
 
 def _replaced(table: YamlTable, key: str, node: Scalar | YamlTable, line: int) -> YamlTable:
-    """Return a table with another value of a key."""
+    """Return a table with a new value for a key."""
     return YamlTable(table.line, {**table.nodes, key: node}, {**table.lines, key: line})

@@ -107,5 +107,5 @@ DIALECT = Dialect(
 
 
 def takes_number(kind: Kind) -> bool:
-    """Return whether a value may be one number."""
+    """Return whether a value of this kind may be a single number."""
     return isinstance(kind, Number) or (isinstance(kind, Either) and kind.scalar is not None)

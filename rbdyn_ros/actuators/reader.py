@@ -16,7 +16,7 @@ from rbdyn_ros.model.declared.actuators import MAX_DELAY
 from rbdyn_ros.model.declared.joints import JointClass
 from rbdyn_ros.model.model import Model
 
-#: Keys that need another key, and the reason.
+#: The key that each of these keys needs, and the reason.
 _NEEDED = {
     "resistance": ("motorconst", "to compute a current"),
     "motorconst_error": ("motorconst", "to differ from"),
@@ -56,7 +56,7 @@ def read_file(path: str | Path) -> bytes:
 def read_actuators_text(
     text: str | bytes, m: Model, *, source: str = "<text>"
 ) -> tuple[ActuatorSpec, ...]:
-    """Read actuators from text; result and errors are those of read_actuators."""
+    """Read actuators from the text of a file; returns and raises the same as read_actuators."""
     audit = Audit()
     specs = read_table(DIALECT.parse(text, source, audit), m, audit)
     audit.raise_errors(source)
@@ -64,7 +64,7 @@ def read_actuators_text(
 
 
 def read_table(top: YamlTable, m: Model, audit: Audit) -> tuple[ActuatorSpec, ...]:
-    """Read actuators from the nodes of a document; audit receives the errors."""
+    """Read actuators from the nodes of a document; add errors to `audit`."""
     table = DIALECT.read(top, audit).get("actuators")
     if table is None:
         return ()
@@ -153,7 +153,7 @@ def _friction(lugre: Given) -> tuple[float, ...]:
 
 
 def _check_together(given: Given, m: Model) -> None:
-    """Add an error for each value that does not fit the others, or the timestep."""
+    """Add an error for each value that does not fit the timestep or another value."""
     for key, (other, reason) in _NEEDED.items():
         if key in given.lines and (other not in given.lines or given.get(other) == 0.0):
             _refuse(given, key, f"{quote(key)} needs {quote(other)} {reason}")
@@ -171,7 +171,7 @@ def _check_together(given: Given, m: Model) -> None:
     steps = delay_steps(given.get("delay", 0.0), m.opt.timestep)
     if steps is None or steps > MAX_DELAY:
         step = exactly(m.opt.timestep)
-        given.wrong("delay", f"a multiple of the timestep {step} s, at most {MAX_DELAY} of them")
+        given.wrong("delay", f"a multiple of the timestep {step} s, at most {MAX_DELAY} timesteps")
     tables = ("saturation", "lugre")
     given.sound = given.sound and all(given[key].sound for key in tables if key in given)
 
@@ -181,7 +181,7 @@ def _refuse(given: Given, key: str, message: str) -> None:
 
 
 def _check_curve(given: Given) -> None:
-    """Add an error for the first point that a torque-speed curve cannot have."""
+    """Add an error for the first point that is not allowed in a torque-speed curve."""
     points, node = given["torque_speed"], given.node.nodes["torque_speed"]
     assert isinstance(node, Items)
     reason, line = "", node.nodes[0].line

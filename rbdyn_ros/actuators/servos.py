@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The efforts of servos: a gain times a control signal, and a bias affine in the motion."""
+"""The efforts of servos: a gain times the control signal, plus a bias affine in the motion."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -98,7 +98,7 @@ class Servos:
 
 
 def servos(m: Model, source: str | bytes | Path | RobotFile) -> Servos:
-    """Return the servos that a robot file names, for its Model.
+    """Return the servos of the actuators in a robot file.
 
     Args:
         m: the Model of the file.
@@ -106,7 +106,7 @@ def servos(m: Model, source: str | bytes | Path | RobotFile) -> Servos:
             servos.
 
     Raises:
-        DescriptionError: the file is refused.
+        DescriptionError: the file cannot be read, or an actuator has errors.
     """
     from rbdyn_ros.description.source import read
 

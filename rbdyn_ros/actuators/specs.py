@@ -9,7 +9,7 @@ THERMAL = ("resistance", "capacitance", "tempcoef", "reftemp", "ambient")
 COGGING = ("amplitude", "poles", "phase")
 LUGRE = ("stiffness", "damping", "coulomb", "static", "stribeck")
 
-#: Angle [rad] by which static friction bends the bristles of a motor without a `stiffness`.
+#: Default bristle stiffness: static friction bends the bristles by this angle [rad].
 BEND = 1e-3
 
 #: Largest number of timesteps of a delay.
@@ -23,22 +23,22 @@ ROOM = 25.0
 class ActuatorSpec:
     """A motor, its gear and its drive. Speeds, torques and friction are those of the motor.
 
-    Numbers that MuJoCo's dcmotor has, too, have the same names.
+    Numbers that MuJoCo's dcmotor also has use its names.
 
     Attributes:
         joint: the joint, with one degree of freedom.
         gear: revolutions of the motor per revolution of the joint [1; rad/m for a prismatic
             joint]; not 0.
         armature: inertia of the rotor [kg m^2].
-        motorconst: torque constant Kt [N m/A] and back-EMF constant Ke [V s/rad]. (1, 0) without
-            a resistance is an ideal motor, whose current is its torque.
-        motorconst_error: (true - assumed) / assumed torque constant; the drive assumes Kt.
+        motorconst: torque constant Kt [N m/A] and back-EMF constant Ke [V s/rad]. (1, 0) and no
+            resistance: an ideal motor, whose current is its torque.
+        motorconst_error: relative error of Kt, (true - assumed) / assumed; the drive assumes Kt.
         resistance: resistance of the winding [Ohm]; 0: no electrical dynamics, heat or voltage.
         inductance: inductance of the winding [H]; 0: the current follows at once.
         voltage: largest voltage of the drive [V]; infinite: no limit.
         current: largest current of the drive [A]; infinite: no limit.
-        torque_speed: points (speed [rad/s], torque [N m]) of the largest torque; speeds rise from
-            0, torques never rise, and the torque is constant beyond the last point.
+        torque_speed: points (speed [rad/s], largest torque [N m]); speeds rise from 0, torques
+            never rise, and the torque is constant beyond the last point.
         thermal: numbers in the order of THERMAL [K/W, J/K, 1/K, C, C]; resistance 0: no heat.
         derating: temperatures at which the largest current begins to fall and at which it is 0
             [C].
@@ -76,11 +76,11 @@ class ActuatorSpec:
 
 
 def quantity_of(attribute: str) -> str:
-    """Return the quantity of checks.bounds for a number of an actuator."""
+    """Return the quantity whose bounds apply to an attribute of an ActuatorSpec."""
     return {"armature": "armature", "gear": "factor"}.get(attribute, "actuator")
 
 
 def delay_steps(delay: float, timestep: float) -> int | None:
-    """Return the timesteps of a delay, or None if they are not whole."""
+    """Return a delay as a number of timesteps, or None if this is not a whole number."""
     steps = round(min(delay / timestep, MOST_STEPS))
     return steps if math.isclose(steps * timestep, delay, rel_tol=1e-6, abs_tol=1e-12) else None

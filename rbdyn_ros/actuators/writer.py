@@ -11,10 +11,10 @@ from rbdyn_ros.actuators.specs import BEND, COGGING, LUGRE, THERMAL, ActuatorSpe
 from rbdyn_ros.checks.names import strings
 from rbdyn_ros.description.yaml_files.kinds import Number
 
-#: A joint name that matches needs no quotes in YAML.
+#: Pattern of joint names that need no quotes in YAML.
 PLAIN = re.compile(r"(?!(?i:y|n|yes|no|on|off|true|false|null)$)[A-Za-z_][A-Za-z0-9_/-]*")
 
-#: Keys with one number, which are fields of ActuatorSpec.
+#: Keys with a single number, which are also attributes of ActuatorSpec.
 NUMBERS = tuple(key.name for key in ACTUATOR.keys if isinstance(key.kind, Number))
 
 
@@ -27,8 +27,8 @@ def actuators_text(
 
     Args:
         specs: the actuators.
-        comments: comments on keys, by joint and key; None: no comments.
-        head: lines of comment at the beginning.
+        comments: comment for each (joint, key); None: no comments.
+        head: comment lines at the beginning.
     """
     lines = [*(f"# {line}" for line in strings("head", head)), f"{DIALECT.key}: 1", "actuators:"]
     specs = list(specs)
@@ -44,14 +44,14 @@ def actuators_text(
 
 
 def _keys(spec: ActuatorSpec) -> dict[str, str]:
-    """Return the values of keys that differ from their defaults."""
+    """Return the keys whose values differ from the defaults, with their values."""
     plain = ActuatorSpec(spec.joint)
     keys = {
         key: _number(getattr(spec, key))
         for key in NUMBERS
         if getattr(spec, key) != getattr(plain, key)
     }
-    # motorconst_error is relative to the constant that the drive assumes, so the file needs both
+    # motorconst_error is relative to motorconst, so the file has both
     if spec.motorconst != plain.motorconst or spec.motorconst_error or spec.resistance:
         both = spec.motorconst
         keys["motorconst"] = _number(both[0]) if both[0] == both[1] else _row(both)
@@ -77,7 +77,7 @@ def _keys(spec: ActuatorSpec) -> dict[str, str]:
 
 
 def _lugre(values: dict[str, float]) -> str:
-    """Return dry friction without the keys that have their defaults."""
+    """Return the keys of `lugre` that differ from the defaults."""
     if values["static"] == values["coulomb"] and values["stribeck"] == 1.0:
         del values["stribeck"]
     if values["stiffness"] == values["static"] / BEND:

@@ -19,7 +19,7 @@ MAX_C_OPERATIONS = 200_000
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """The functions to generate, and their arguments.
+    """The functions that the user wants, and choices of their arguments.
 
     Attributes:
         functions: names in SPECS, each once.
@@ -83,8 +83,8 @@ def c_functions(m: Model, wanted: Wanted) -> list[CFunction]:
 
     Raises:
         ModelError: the Model cannot be traced, has no degrees of freedom or has joints with a
-            prescribed motion; a frame is unknown; inverse dynamics are wanted with actuators; or
-            a function would be too long.
+            prescribed motion; a frame is unknown; inverse dynamics are requested for a Model with
+            actuators; or a function would be too long.
     """
     if m.nv == 0:
         raise _refused(m, "it has no degrees of freedom")
@@ -94,7 +94,7 @@ def c_functions(m: Model, wanted: Wanted) -> list[CFunction]:
         text = (
             "inverse dynamics of a robot with actuators are not available; use the Model without"
         )
-        raise _refused(m, f"{text} them")
+        raise _refused(m, f"{text} actuators")
     found = []
     for name in wanted.functions:
         if name != "jacobian":
@@ -115,7 +115,7 @@ def _c_function(m: Model, wanted: Wanted, key: str, name: str, frame: int = -1) 
     fields = (*spec.inputs, *([table.EXTERNAL] if pushed else []))
     trace = traced(m, spec.traced, symbolic, numbers, {argument.array for argument in fields})
     outputs = {
-        # drop the entries of mimic joints, which may follow the entries of the dofs
+        # drop the entries of mimic joints, which come after the entries of the dofs
         argument.array: trace.outputs[argument.array].reshape(-1)[: table.length_of(argument, m)]
         for argument in spec.outputs
     }

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Write the C header: sizes, indices with joints, units and frames, and prototypes."""
+"""Write the C header: sizes, indices of the joints with units and frames, and prototypes."""
 
 from collections.abc import Iterator
 
@@ -14,7 +14,7 @@ POINT = "x, y, z [m]"
 TURN = "quaternion w, x, y, z"
 SPIN = "angular velocity [rad/s]"
 
-#: Meaning of the coordinates of a joint, in q and in v.
+#: Meaning of the coordinates of each joint type, in q and in v.
 COORDINATES = {
     JointType.FREE: (
         f"{POINT} in the parent frame, {TURN}",
@@ -50,7 +50,8 @@ COORDINATES = {
 
 BOTH = "torque [N m], force [N], both in the successor's axes"
 
-#: Meaning of the forces of a joint if units do not suffice. Their power is force times v.
+#: Meaning of the forces of joint types for which the unit does not suffice. The power is force
+#: times v.
 FORCES = {
     JointType.FREE: "force [N] at the body's origin in the parent's axes, torque [N m] "
     "about it in the body's own axes",
@@ -113,7 +114,7 @@ def _joints(project: CProject) -> Iterator[list[str]]:
 
 
 def _bodies(project: CProject) -> list[str]:
-    """Return lines that define the indices of the bodies, and that say what body 0 is."""
+    """Return lines that define the indices of the bodies and explain body 0."""
     text = "Bodies; links connected by fixed joints are one body. Body 0 is the"
     lines = comment(f"{text} {project.world}.")
     for i, name in enumerate(unique(project.m.body_names)):

@@ -12,10 +12,10 @@ from rbdyn_ros.errors import LONGEST_NAME, Finding, ParameterError, quote
 #: Longest part of a robot, joint or link name in an identifier [characters].
 LONGEST_IDENTIFIER = 48
 
-#: Columns of generated text.
+#: Largest width of generated text [columns].
 WIDTH = 99
 
-#: Allowed prefixes. C reserves leading underscores, C++ double underscores.
+#: Allowed prefixes. C reserves leading underscores, and C++ reserves double underscores.
 PREFIX = re.compile(r"[A-Za-z][A-Za-z0-9]*(_[A-Za-z0-9]+)*")
 
 
@@ -31,12 +31,12 @@ class FileNames:
 
     @property
     def library(self) -> str:
-        """The name of the library, and of header and source without extension."""
+        """The name of the library, and the name of header and source without extension."""
         return f"{self.prefix}_dynamics"
 
     @property
     def program(self) -> str:
-        """The name of the test, and of its source without extension."""
+        """The name of the test program, and the name of its source without extension."""
         return f"test_{self.prefix}"
 
     @property
@@ -64,10 +64,10 @@ class FileNames:
 
 
 def identifier(name: str) -> str:
-    """Return the end of an identifier for a name: ASCII letters, digits and single underscores.
+    """Return a name as a part of an identifier: ASCII letters, digits and single underscores.
 
-    Letters lose their accents. Characters without an ASCII letter become their code points, so
-    different names give different identifiers.
+    Letters lose their accents. Characters that do not become ASCII letters are replaced by their
+    code points.
     """
     parts = []
     for character in unicodedata.normalize("NFKD", name):
@@ -106,7 +106,7 @@ def check_prefix(text: str) -> str:
     """Check a prefix given by the user; return it.
 
     Raises:
-        ParameterError: C names cannot begin with it.
+        ParameterError: C names cannot begin with the prefix.
     """
     if PREFIX.fullmatch(text) and len(text) <= LONGEST_IDENTIFIER:
         return text

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The generated project, and the descriptions and declarations that its files share."""
+"""A project to generate, and the descriptions and declarations that its files share."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -28,8 +28,8 @@ class CProject:
         prefix: prefix of all names.
         real: the type of numbers.
         functions: the functions to generate.
-        mounting: roll, pitch and yaw of the base link [rad]; gravity is already rotated
-            accordingly. Empty: the base is upright.
+        mounting: roll, pitch and yaw of the base link [rad]; the gravity of `m` is already
+            rotated. Empty: the base is upright.
     """
 
     m: Model
@@ -49,11 +49,11 @@ class CProject:
         return self.prefix.upper()
 
     def takes(self, dim: str) -> bool:
-        """Return whether an argument of a function has this dimension."""
+        """Return whether an argument of any function has this dimension."""
         return any(dim in a.dims for f in self.functions for a in (*f.inputs, *f.outputs))
 
     def has_argument(self, name: str) -> bool:
-        """Return whether a function has an argument of this name."""
+        """Return whether any function has an argument of this name."""
         return any(a.name == name for f in self.functions for a in (*f.inputs, *f.outputs))
 
     def has(self, function: str) -> bool:
@@ -62,7 +62,7 @@ class CProject:
 
     @property
     def is_heavy(self) -> bool:
-        """Return whether a function depends on gravity."""
+        """Return whether any function depends on gravity."""
         return any(f.spec.heavy for f in self.functions)
 
     @property
@@ -132,7 +132,7 @@ def _declared(project: CProject, argument: Argument) -> str:
 
 
 def length(project: CProject, argument: Argument) -> str:
-    """Return the length of an argument in macros."""
+    """Return the length of an argument as a C expression of macros."""
     return " * ".join(
         f"{dim}U" if dim.isdigit() else f"{project.macro}_{dim}" for dim in argument.dims
     )

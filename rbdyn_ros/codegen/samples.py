@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Samples for the test of generated code: states, and the engine's results in them."""
+"""Samples for the test of generated code: states, and the engine's results in these states."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -23,19 +23,20 @@ from rbdyn_ros.model.model import Model
 #: Number of states in the test.
 STATES = 4
 
-#: Distance of single-coordinate joints beyond their limits in the last state [rad or m]. Limits
-#: farther away than FAR are ignored: some files write 1e16 for no limit.
+#: In the last state, single-coordinate joints are beyond their limits by the distance BEYOND [rad
+#: or m]. Limits beyond FAR are ignored, because some files write 1e16 for no limit.
 BEYOND, FAR = 0.05, 1e3
 
-#: Largest state of an actuator [A, K, rad, N m]; it is small, because bristles are stiff.
+#: Largest sampled state of an actuator [A, K, rad, N m]; it is small, because bristles are stiff.
 SMALL = 1e-3
 
-#: Allowed rounding, in units of the last place of the largest entry: some thousands of operations
-#: can round in the same direction. INVERSION is multiplied by the condition number of M, or by the
-#: change of accelerations divided by the change of positions, which is large beyond stiff limits.
+#: Allowed rounding errors, in units of the last place of the largest entry; some thousands of
+#: operations can round in the same direction. INVERSION is multiplied by the condition number of
+#: M, or by the relative change of accelerations per change of positions, which is large beyond
+#: stiff limits.
 ROUNDING, INVERSION = 1024.0, 2.0
 
-#: Relative change of positions with which the change of accelerations is measured.
+#: Relative change of positions for which the change of accelerations is measured.
 STEP = 1e-7
 
 
@@ -45,7 +46,7 @@ class Sample:
 
     Attributes:
         inputs: arrays by name.
-        outputs: arrays by function and name.
+        outputs: arrays by (function, name).
         condition: condition number of the accelerations; 0 if no function inverts M.
     """
 
@@ -58,21 +59,21 @@ def samples(project: CProject) -> list[Sample]:
     """Return states that are exact in the code's type, and the engine's results in them."""
     rng = np.random.default_rng(1)
     m = project.m.replaced()
-    m.opt.exact_stops = False  # generated code has the smooth law
+    m.opt.exact_stops = False  # generated code follows the smooth law
     return [_sample(project, m, rng, last=k == STATES - 1) for k in range(STATES)]
 
 
 def tolerance(project: CProject, function: CFunction, found: list[Sample]) -> float:
-    """Return the largest allowed error, relative to the largest entry; at most 1."""
+    """Return the largest allowed error of a function, relative to the largest entry; at most 1."""
     inversion = INVERSION * max(s.condition for s in found) if function.spec.inverts else 0.0
     return min(max(ROUNDING, inversion) * project.real.eps, 1.0)
 
 
 def least(project: CProject, argument: Argument) -> float:
-    """Return the smallest scale for relative errors of an argument, which is 0 except for tau.
+    """Return the smallest scale for relative errors of an argument.
 
-    Forces may cancel, so their scale is at least the weight of the robot times a centimetre. It is
-    0 for other quantities.
+    Forces may cancel, so the scale of tau is at least the weight of the robot times a centimetre.
+    It is 0 for all other arguments.
     """
     weight = float(project.m.body_subtreemass[0] * np.linalg.norm(project.m.opt.gravity))
     return 0.01 * weight if argument.name == TAU.name else 0.0
@@ -80,7 +81,7 @@ def least(project: CProject, argument: Argument) -> float:
 
 def _sample(project: CProject, m: Model, rng: np.random.Generator, last: bool) -> Sample:
     taken = {a.array for f in project.functions for a in f.inputs}
-    exact = project.real.round  # an infinity is refused when the code is written
+    exact = project.real.round  # writing the code raises an error for infinity
     gravity = exact(project.m.opt.gravity + rng.uniform(-1.0, 1.0, 3))
     if "gravity" in taken:
         m.opt.gravity = gravity
@@ -89,7 +90,7 @@ def _sample(project: CProject, m: Model, rng: np.random.Generator, last: bool) -
     d.qvel, d.qacc = (exact(rng.uniform(-1.0, 1.0, m.nv)) for _ in range(2))
     d.act = exact(rng.uniform(0.0, SMALL, m.na))
     acc = d.qacc.copy()
-    api.inverse(m, d)  # forces of the size of the robot's weight
+    api.inverse(m, d)  # choose forces of the size of the robot's weight
     more = rng.uniform(-1.0, 1.0, m.nv) * m.body_subtreemass[0]
     d.qfrc_applied = exact(d.qfrc_inverse + more)
     if "xfrc_applied" in taken:
@@ -118,7 +119,7 @@ def _condition(m: Model, d: Data) -> float:
 
 
 def _beyond_limits(m: Model, qpos: Array, distance: float) -> Array:
-    """Move single-coordinate joints this distance beyond their upper limits; return qpos."""
+    """Return qpos with single-coordinate joints moved beyond their upper limits by a distance."""
     if distance > 0.0:
         near = (m.jnt_limited == 1) & (np.abs(m.jnt_range[:, 1]) < FAR)
         for j in np.flatnonzero(near & (m.jnt_dofnum == 1) & (m.jnt_mimic < 0)):

@@ -16,14 +16,15 @@ from rbdyn_ros.specialization.languages.c_language import (
 )
 from rbdyn_ros.specialization.programs.program import LEAVES, Program
 
-#: Warnings that generated code does not cause.
+#: Compiler options for warnings; generated code must not cause any.
 WARNINGS = ("-Wall", "-Wextra", "-Wconversion", "-pedantic")
 FLOAT_WARNINGS = ("-Wdouble-promotion",)
 
 #: Largest number of operations of a function that is not split into blocks.
 LONGEST_FUNCTION = 5000
 
-#: Operations of a block. For Talos, shorter blocks compile little faster and run slower.
+#: Largest number of operations of a block. For Talos, shorter blocks compile little faster and run
+#: slower.
 LONGEST_BLOCK = 2000
 
 _CMAKE = """\
@@ -63,7 +64,7 @@ endif()
 
 
 def source(project: CProject) -> str:
-    """Return the text of the source.
+    """Return the text of the C source.
 
     Raises:
         ModelError: a constant is not finite in the type of the numbers.
@@ -103,7 +104,10 @@ def _definition(project: CProject, function: CFunction) -> list[str]:
 def blocks_of(
     program: Program, inputs: Mapping[str, str], outputs: Mapping[str, str], real: Real
 ) -> CBlocks:
-    """Return the statements of a Program in blocks; for the arguments see statements."""
+    """Return the statements of a Program in blocks.
+
+    For the arguments, see c_language.statements.
+    """
     check_divisors(program, real)
     return in_blocks(
         program,
@@ -114,7 +118,7 @@ def blocks_of(
 
 
 def _is_long(program: Program) -> bool:
-    """Return whether a program is split into blocks: it is long and has more than constants."""
+    """Return whether a program must be split: it is long, and does not only write constants."""
     computes = any(kind not in LEAVES for kind, *_ in program.operations)
     return computes and len(program.operations) > LONGEST_FUNCTION
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The functions available in C, their arguments and results."""
+"""The functions that generated C code can have, with their arguments and results."""
 
 import math
 from dataclasses import dataclass, replace
@@ -14,7 +14,7 @@ class Argument:
     Attributes:
         array: the field of Data or Model, or "out".
         name: name in C.
-        dims: macros without their prefix, and numbers; their product is its length.
+        dims: names of macros without prefix, or numbers; the length of the array is their product.
         about: meaning, unit and frame; {world} stands for CProject.world.
     """
 
@@ -48,10 +48,10 @@ ACT = Argument(
 
 @dataclass(frozen=True, slots=True)
 class FunctionSpec:
-    """A function available in C.
+    """A function that generated C code can have.
 
     Attributes:
-        traced: its name in FUNCTIONS.
+        traced: name of the function in FUNCTIONS.
         about: description of the result; {world} stands for CProject.world, {frame} for the frame.
         inputs, outputs: the arguments, named like the arrays of the Program.
         heavy: whether the function depends on gravity.
@@ -119,7 +119,7 @@ SPECS = {
 }  # fmt: skip
 
 
-#: Further inputs and outputs of functions of a robot with actuators.
+#: Additional inputs and outputs of functions for a robot with actuators.
 OF_ACTUATORS: dict[str, tuple[tuple[Argument, ...], tuple[Argument, ...]]] = {
     "forward": ((ACT,), ()),
     "step": ((ACT,), (Argument("act", "act_next", ("NA",), "act after the timestep"),)),
@@ -134,7 +134,7 @@ def spec_of(name: str, m: Model) -> FunctionSpec:
 
 
 def sizes_of(m: Model) -> dict[str, int]:
-    """Return the sizes of arguments by the names of their macros."""
+    """Return the sizes that arguments use, by the names of their macros."""
     return {"NQ": m.nq, "NV": m.nv, "NA": m.na, "NBODY": m.nbody}
 
 

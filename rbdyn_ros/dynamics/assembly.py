@@ -18,21 +18,21 @@ from rbdyn_ros.model.declared.joints import JointType
 from rbdyn_ros.model.model import Model, check_model
 from rbdyn_ros.model.tree.constraints import ROLL_ROWS
 
-#: Most Newton steps of one attempt, and the longest step [rad, or parts of the size].
+#: Largest number of Newton steps of an attempt, and the longest step [rad, or parts of the size].
 MAX_STEPS = 100
 LONGEST_STEP = 0.5
 
-#: Largest error of constraints that hold [m or rad], and largest displacement that removes it
-#: [rad, or parts of the size].
+#: A constraint counts as closed up to the error CLOSED [m or rad], or if a displacement up to
+#: NEARLY removes the error [rad, or parts of the size].
 CLOSED, NEARLY = 1e-6, 1e-4
 
 #: Rounding error of positions, as a part of the size.
 ROUNDING = 1e-14
 
-#: Sizes of usual mechanisms [m], for which the unit of length is a metre.
+#: Sizes of usual mechanisms [m]; for these the unit of length is a metre.
 USUAL = 0.05, 20.0
 
-#: Most attempts; each starts farther from the given configuration than the attempt before.
+#: Largest number of attempts; each starts farther from the given configuration than the last.
 ATTEMPTS = 24
 
 #: Largest violation of a position limit [rad or m].
@@ -46,10 +46,10 @@ def assemble(
 ) -> Array:
     """Return a configuration (nq,) near `qpos` in which all position constraints hold.
 
-    This is Newton's method on efc_pos; each step is the shortest that solves the linearised
-    equations. If it does not converge, it starts again from configurations around `qpos`, which
-    are the same at every call. Results within the joint limits are preferred. If a mechanism has
-    several closed configurations, start near the wanted configuration.
+    The function applies Newton's method to efc_pos; each step is the shortest solution of the
+    linearised equations. If it does not converge, it starts again from configurations around
+    `qpos`, which are the same at every call. Results within the joint limits are preferred. If a
+    mechanism has several closed configurations, start near the wanted configuration.
 
     Args:
         m: the Model.
@@ -58,7 +58,7 @@ def assemble(
         tolerance: largest efc_pos of the result [m or rad].
 
     Raises:
-        ModelError: m is not a Model, has no such joint, or a constraint cannot be closed; the
+        ModelError: m is not a Model, lacks a fixed joint, or a constraint cannot be closed; the
             message names the constraint and its remaining error.
         ParameterError: qpos is not (nq,) finite numbers, or the tolerance is not positive.
     """
@@ -99,7 +99,7 @@ def assemble(
 
 
 def closed_within(m: Model) -> float:
-    """Return the largest allowed error of constraints, including rounding in files [m or rad]."""
+    """Return the error [m or rad] up to which constraints count as closed; files round numbers."""
     return CLOSED * min(1.0, _size(m))
 
 
@@ -116,7 +116,7 @@ def is_closed(m: Model, qpos: ArrayLike) -> bool:
 
 
 def _size(m: Model) -> float:
-    """Return the size of a mechanism: the longest distance within a body [m], 1 if that is 0."""
+    """Return the size of a mechanism: the longest distance within a body [m], or 1 if it is 0."""
     places = np.concatenate([m.body_pos[1:], m.loop_pos.reshape(-1, 3), m.point_pos])
     return float(np.linalg.norm(places, axis=1).max(initial=0.0)) or 1.0
 
@@ -128,7 +128,7 @@ def _units(m: Model, size: float) -> Array:
 
 
 def _terms(d: Data, unit: Array) -> Array:
-    """Return the largest change of each equation (nefc,) by one unit of a dof; 1 instead of 0."""
+    """Return each equation's largest change by one unit of a dof (nefc,), or 1 instead of 0."""
     terms: Array = np.abs(d.efc_J * unit).max(axis=1, initial=0.0)
     terms = np.maximum(terms, d.row_terms * unit.min(initial=1.0))
     return np.where(terms > 0.0, terms, 1.0)
@@ -137,7 +137,7 @@ def _terms(d: Data, unit: Array) -> Array:
 def _close(m: Model, d: Data, free: NDArray[np.bool_], tolerance: float, size: float) -> Array:
     """Move d.qpos towards closed constraints; return the remaining errors.
 
-    The equations are in radians and metres, or in parts of the size if it is not 1 m.
+    The equations are in radians and metres; if `size` is not 1 m, lengths are in parts of it.
     """
     unit = _units(m, size)
     holonomic = holonomic_rows(m)
@@ -172,7 +172,10 @@ def _close(m: Model, d: Data, free: NDArray[np.bool_], tolerance: float, size: f
 
 
 def holonomic_rows(m: Model) -> NDArray[np.bool_]:
-    """Return a mask of the equations with a position error, which the slip of rolling lacks."""
+    """Return a mask of the equations that have a position error.
+
+    The equations that prevent slip of rolling bodies have none.
+    """
     holonomic = np.ones(m.nefc, bool)
     for kind, _, rows in constraint_rows(m):
         if kind == "rolling":
@@ -208,14 +211,15 @@ def _within_limits(m: Model, d: Data) -> bool:
 
 
 def _open(m: Model, error: Array, tolerance: float) -> list[Finding]:
-    """Return a finding for each constraint that stays open."""
+    """Return a finding for each constraint whose error exceeds the tolerance."""
     findings = []
     for kind, name, rows in constraint_rows(m):
         gap = float(np.abs(error[rows]).max(initial=0.0))
         if gap > tolerance:
             text = (
-                f"{kind} '{name}' cannot be closed from here: {gap:.3g} m or rad stay open; start "
-                "from a configuration nearer to the assembled one, or correct the geometry"
+                f"{kind} '{name}' cannot be closed from here: an error of {gap:.3g} m or rad "
+                "remains; start from a configuration nearer to the assembled one, or correct the "
+                "geometry"
             )
             findings.append(Finding("cannot-close", text, "error", f"{kind} '{name}'"))
     return findings

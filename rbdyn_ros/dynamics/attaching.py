@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Attach two links to each other in their present pose, and carry a state to another Model."""
+"""Attach two links to each other in their present pose; carry a state over to another Model."""
 
 import copy
 from itertools import product
@@ -25,12 +25,12 @@ from rbdyn_ros.model.tree.rotation import mat_to_quat, quat_to_mat
 
 
 def attach(m: Model, d: Data, link: str, to: str = WORLD) -> tuple[Model, Data]:
-    """Return a Model in which a link keeps its present pose on another link, and its Data.
+    """Return a Model in which a link is attached to another link in its present pose, and a Data.
 
-    The connection is a weld, a loop joint without freedom, as for a suction cup, a tool changer or
-    a magnet. `joint_forces` writes its force to `d.loop_force`. The two bodies no longer make
-    contact with each other. The new Data has the state of d, see `carry`. The given Model and Data
-    stay as they are, and `d = carry(m2, d2, m)` detaches the link.
+    The connection is a weld (a loop joint without degrees of freedom), as of a suction cup, a tool
+    changer or a magnet. `joint_forces` writes its force to `d.loop_force`. The two bodies no
+    longer make contact with each other. The new Data has the state of d, see `carry`. The given
+    Model and Data do not change, and `d = carry(m2, d2, m)` detaches the link.
 
     Args:
         m: the Model.
@@ -42,7 +42,7 @@ def attach(m: Model, d: Data, link: str, to: str = WORLD) -> tuple[Model, Data]:
         The Model with one more loop joint, named "LINK on TO", and its Data.
 
     Raises:
-        ModelError: d was not made for m, there is no such link, or the integrator does not support
+        ModelError: d was not made for m, a link is unknown, or the integrator does not support
             loops.
         ParameterError: both links are parts of one rigid body, or are attached already.
     """
@@ -89,7 +89,7 @@ def carry(m: Model, d: Data, other: Model) -> Data:
 
 
 def with_loop_pose(m: Model, loop: str, frame: int, pose: Pose) -> Model:
-    """Return a Model in which a loop joint has a different pose on its predecessor.
+    """Return a Model in which a loop joint has a given pose on its predecessor.
 
     Args:
         m: the Model.
@@ -107,7 +107,7 @@ def with_loop_pose(m: Model, loop: str, frame: int, pose: Pose) -> Model:
 
 
 def _with_weld(m: Model, there: Placement, here: Placement) -> Arrays:
-    """Return the fields loop_* with one more weld, between two frames."""
+    """Return the loop_ fields with one more weld, between two frames."""
     more = {
         "loop_type": JointType.WELD,
         "loop_bodyid": [there.body, here.body],
@@ -124,7 +124,7 @@ def _with_weld(m: Model, there: Placement, here: Placement) -> Arrays:
 
 
 def _without_contact(m: Model, low: int, high: int) -> Arrays:
-    """Return the fields with which the geometries of two bodies no longer touch each other."""
+    """Return the changed fields of a Model in which two bodies make no contact with each other."""
     body = m.geom_bodyid
     pairs = product(np.flatnonzero(body == low).tolist(), np.flatnonzero(body == high).tolist())
     between = {(min(pair), max(pair)) for pair in pairs}

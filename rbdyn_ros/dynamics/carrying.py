@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Carry the state of a Data over to a Model with other objects, by the names of the parts.
 
-Remaining parts keep positions, velocities and the memory of friction bit for bit, and the time
-does not change. New parts start at the qpos0 of the new Model, at rest.
+Parts that both Models have keep positions, velocities and the memory of friction bit for bit, and
+the time does not change. New parts start at the qpos0 of the new Model, at rest.
 """
 
 from collections.abc import Iterable
@@ -17,7 +17,7 @@ from rbdyn_ros.model.declared.data_fields import DATA_FIELDS
 from rbdyn_ros.model.declared.fields import Field
 from rbdyn_ros.model.matching import Match, common_numbers
 
-#: Sizes whose entries belong to pairs and contacts, or are computed again in every step.
+#: Dimensions whose entries belong to pairs or contacts, or are computed again in every step.
 UNMATCHED = (
     "ncontact",
     "nskyline",
@@ -34,7 +34,7 @@ UNMATCHED = (
 )
 #: Fields of Data that count the contacts of UNMATCHED.
 COUNTS = ("ncon", "nmutual", "ndropped", "nstick")
-#: Sizes that are 0 or equal another size.
+#: Dimensions that are 0 or equal to another dimension.
 SAME = {
     "ntouch": "nbody", "nflying": "nbody", "niterate": "nv",
     "nclosing": "nq", "nlocking": "njnt", "nshare": "nv",
@@ -42,7 +42,10 @@ SAME = {
 
 
 def carry_data(old: Data, new: Data, match: Match) -> None:
-    """Write the state of a Data into a Data of the new Model."""
+    """Write the state of a Data to a Data of the new Model.
+
+    `match` maps the parts of the Models.
+    """
     fields = [field for field in DATA_FIELDS if field.name not in COUNTS]
     known = [field for field in fields if not set(field.dims) & {*UNMATCHED}]
     carry_fields(
@@ -78,7 +81,7 @@ def _views(d: Data, fields: Iterable[Field]) -> dict[str, Any]:
 
 
 def _places(match: Match, dim: str | int, before: Any, now: Any) -> tuple[Ints, Ints] | None:
-    """Return old and new indices of the common entries along a dimension, or None if unknown."""
+    """Return the old and the new indices of common entries along a dimension; None if unknown."""
     if isinstance(dim, int):
         return np.arange(dim), np.arange(dim)
     if (name := SAME.get(dim, dim)) in match.places:
@@ -89,7 +92,7 @@ def _places(match: Match, dim: str | int, before: Any, now: Any) -> tuple[Ints, 
 
 
 def _carry_friction(old: Data, new: Data, match: Match) -> None:
-    """Carry the memory of contacts and the separating axes, whose pairs have other numbers."""
+    """Carry over the memory of contacts and the separating axes, whose pairs get new numbers."""
     pairs = _Pairs(match)
     kept = [
         (key, c)
@@ -107,7 +110,7 @@ def _carry_friction(old: Data, new: Data, match: Match) -> None:
 
 
 class _Pairs:
-    """New numbers of pairs: pairs with obstacles, then of push_geom, then with terrain."""
+    """Computes new numbers of pairs: first pairs with obstacles, then push_geom, then terrain."""
 
     def __init__(self, match: Match) -> None:
         self._old, self._new = match.old, match.new

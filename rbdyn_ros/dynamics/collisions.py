@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Distances between geometries of a robot and of its world, at qpos: geometry only, no forces."""
+"""Distances between geometries of a robot and its world at qpos, without contact forces."""
 
 import math
 import warnings
@@ -28,7 +28,7 @@ _near_pairs, _distance = Entry(near_pairs), Entry(distance_of_pair)
 #: Entries that a kernel does not write stay NaN.
 _NOWHERE = np.full(10, np.nan)
 
-#: Overlap at qpos0 below which geometries count as only touching [m].
+#: Geometries that overlap less than this at qpos0 count as only touching [m].
 TOUCHING = 1e-6
 
 
@@ -37,9 +37,9 @@ class Distance(NamedTuple):
 
     Attributes:
         geom1, geom2: names of the two geometries.
-        distance: signed distance [m]. If they overlap it is negative, with the length of the
+        distance: signed distance [m]. If the geometries overlap, it is minus the length of the
             shortest translation that separates them.
-        point1, point2: the nearest points, or the deepest points of each in the other, in the
+        point1, point2: the nearest points, or each geometry's deepest point in the other, in the
             world (3,) [m].
         normal: unit vector from the first to the second geometry, (3,); point2 - point1 is
             distance * normal.
@@ -54,11 +54,11 @@ class Distance(NamedTuple):
 
 
 class NearPairs:
-    """Memory of the distance queries of one Data between calls, made by the first query.
+    """Arrays that distance queries of one Data keep between calls; the first query makes them.
 
     Attributes:
-        found, out: the numbers of the near pairs in distance_geom, and a row for each pair, see
-            near_pairs.
+        found, out: the numbers of the near pairs in distance_geom, and a row of results for each,
+            see near_pairs.
     """
 
     def __init__(self, m: Model) -> None:
@@ -78,7 +78,7 @@ def distance(m: Model, d: Data, geom1: str | int, geom2: str | int) -> Distance:
     Any two geometries or obstacles have a distance, even on the same link. A mesh is replaced by
     its convex hull unless it is a triangle mesh. The distance from an open triangle mesh is the
     distance from its surface, on both sides; inside a closed triangle mesh the distance is
-    negative. The error is at most 1e-10 m, with a cylinder 2e-10 m, except in rare poses that
+    negative. The error is at most 1e-10 m (2e-10 m with a cylinder), except in rare poses, which
     docs/explanation/contact_forces.md lists under "Distances".
 
     Args:
@@ -88,9 +88,9 @@ def distance(m: Model, d: Data, geom1: str | int, geom2: str | int) -> Distance:
         geom2: name or number of another geometry or obstacle.
 
     Raises:
-        ModelError: d was not made for m, the Model has no such geometry, or no geometry at all.
-        ParameterError: both names are of one geometry, both geometries are planes or triangle
-            meshes, one is a height field, or d.qpos is not finite.
+        ModelError: d was not made for m, a geometry is unknown, or the Model has no geometries.
+        ParameterError: geom1 and geom2 are the same, both are planes or triangle meshes, one is a
+            height field, or d.qpos is not finite.
 
     Source: Gilbert, Johnson, Keerthi, 1988; van den Bergen, 2001.
     """
@@ -106,7 +106,7 @@ def distance(m: Model, d: Data, geom1: str | int, geom2: str | int) -> Distance:
 
 
 def _number(m: Model, geom: str | int) -> int:
-    if type(geom) is str and geom in m.geom_numbers:  # this path is fast, and usual
+    if type(geom) is str and geom in m.geom_numbers:  # the usual case, on a fast path
         return m.geom_numbers[geom]
     return number_of("geometry", m.geom_numbers, m.geom_names, geom)
 
@@ -124,9 +124,9 @@ def _no_distance(m: Model, g: int, h: int) -> ParameterError:
 
 
 def collisions(m: Model, d: Data, margin: float = 0.0) -> list[Distance]:
-    """Return all pairs of geometries that overlap, or are up to `margin` apart, at qpos.
+    """Return all pairs of geometries that overlap at qpos, or are up to `margin` apart.
 
-    Obstacles are included, except height fields. The result leaves out pairs of one body, pairs of
+    Obstacles are included, except height fields. The result leaves out pairs on one body or on
     parent and child, pairs excluded by an SRDF or `Contact(exclude=...)`, and pairs of one robot
     that overlap at qpos0, see `start_overlaps`. The pairs are sorted by the numbers of the
     geometries, and a result never depends on earlier calls.
@@ -195,7 +195,7 @@ def named_distance(m: Model, g: int, h: int, row: Array) -> Distance:
 
 
 def _overlaps(m: Model) -> tuple[Ints, Sequence[Distance]]:
-    """Return a flag of each pair, 1 if it overlaps at qpos0 within a robot, and the overlaps."""
+    """Return flags of pairs, 1 for an overlap at qpos0 within a robot, and the overlaps."""
     kept: tuple[Ints, Sequence[Distance]] | None = m.kept.get("start_overlaps")
     if kept is None:
         d = make_data(m)
@@ -212,7 +212,10 @@ def _overlaps(m: Model) -> tuple[Ints, Sequence[Distance]]:
 
 
 def skipped_pairs(m: Model) -> Ints:
-    """Return flags of pairs that overlap at qpos0; the first call for a Model warns of them."""
+    """Return a flag for each pair, 1 if it overlaps at qpos0.
+
+    The first call for a Model warns of these.
+    """
     known = "start_overlaps" in m.kept
     flags, overlaps = _overlaps(m)
     if overlaps and not known:
@@ -221,7 +224,7 @@ def skipped_pairs(m: Model) -> Ints:
 
 
 def overlap_names(overlaps: Sequence[Distance]) -> list[str]:
-    """Return the names and the depth of pairs that overlap."""
+    """Return a text for each pair that overlaps, with its names and depth."""
     return [f"{one.geom1} and {one.geom2} ({-1e3 * one.distance:.3g} mm)" for one in overlaps]
 
 
@@ -240,7 +243,7 @@ def _check_geometries(m: Any, function: str) -> None:
 
 
 def no_geometries(m: Any, function: str) -> ModelError:
-    """Return the error for a Model without geometries that could be near each other."""
+    """Return the error of a function for a Model without a pair of geometries to measure."""
     text = (
         f"{function}: '{m.name}' has no geometries; give its file <collision> elements, and load "
         "it with contact=True"
@@ -249,7 +252,7 @@ def no_geometries(m: Any, function: str) -> ModelError:
 
 
 def check_pairs(m: Any, function: str) -> None:
-    """Raise ModelError if a Model has no list of pairs."""
+    """Raise ModelError if a Model has too many geometries for a list of their pairs."""
     _check_geometries(m, function)
     if m.ngeom > MOST_PAIRED:
         text = (

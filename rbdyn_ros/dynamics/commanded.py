@@ -9,7 +9,7 @@ from rbdyn_ros.errors import quote
 from rbdyn_ros.model.declared.joints import JointClass
 from rbdyn_ros.model.model import Model
 
-#: Rotor inertia of a blocked dof [kg m^2 or kg]: no force moves it.
+#: Rotor inertia of a blocked dof [kg m^2 or kg], so large that no force moves the dof.
 BLOCKED = 1e9
 
 
@@ -25,7 +25,7 @@ def with_blocked(m: Model, blocked: Bools) -> Model:
 def reason_passive(m: Model, j: int) -> str:
     """Return the reason why joint j cannot be commanded, or "" if it can.
 
-    The text continues a sentence that begins with the name of the joint. A joint with an effort
+    The text continues a sentence of which the joint's name is the subject. A joint with an effort
     limit of 0 is passive, such as a caster or the pole of a cart. A mimic joint acts on its
     leader, so the effort limit of the leader counts.
     """
@@ -54,6 +54,6 @@ def commandable(m: Model) -> NDArray[np.bool_]:
 
 
 def commanded_joints(m: Model) -> NDArray[np.int64]:
-    """Return the numbers of joints that can be commanded and have one dof of their own."""
+    """Return the numbers of commandable joints that have one dof and are not mimic joints."""
     free = (m.jnt_dofnum == 1) & (m.jnt_class == JointClass.FREE)
     return np.flatnonzero(free & commandable(m))

@@ -8,7 +8,7 @@ from typing import Any
 
 from numba.core import event
 
-#: Total time of compilations from which they print a notice [s].
+#: Total compile time after which a notice is printed [s].
 PATIENCE = 2.0
 
 TEXT = (
@@ -18,7 +18,7 @@ TEXT = (
 
 
 class CompilingNotice(event.Listener):  # type: ignore[misc]
-    """Writes TEXT once kernels have been compiled for some time.
+    """Writes TEXT to stderr once compiling has taken some time.
 
     Args:
         patience: compile time after which the notice is written [s].
@@ -30,7 +30,7 @@ class CompilingNotice(event.Listener):  # type: ignore[misc]
         self._timer: threading.Timer | None = None
 
     def on_start(self, event: Any) -> None:  # noqa: ARG002
-        """Start the clock with the outermost kernel."""
+        """Start the clock when the outermost kernel starts to compile."""
         self._depth += 1
         if self._depth == 1 and self.is_due:
             self._begin = time.monotonic()
@@ -39,7 +39,7 @@ class CompilingNotice(event.Listener):  # type: ignore[misc]
             self._timer.start()
 
     def on_end(self, event: Any) -> None:  # noqa: ARG002
-        """Stop the clock after the outermost kernel."""
+        """Stop the clock when the outermost kernel is compiled."""
         self._depth -= 1
         if self._depth == 0 and self._timer is not None:
             self._timer.cancel()

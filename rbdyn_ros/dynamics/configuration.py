@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Configurations of a Model: add a velocity, compute a difference, draw at random.
+"""Configurations of a Model: add a velocity, compute a difference, draw a random configuration.
 
-With quaternions, positions are not vectors, and nq can differ from nv. Each joint type has its own
+Positions with quaternions are not vectors, and nq can differ from nv. Each joint type has its own
 rule (engine/joints/manifold.py).
 """
 
@@ -20,7 +20,7 @@ from rbdyn_ros.errors import Finding, ParameterError
 from rbdyn_ros.model.declared.joints import TYPE_OF_NAME, JointClass, JointKind, JointType
 from rbdyn_ros.model.model import Model, check_model
 
-#: Largest absolute value of a limit; a larger value counts as no limit [rad or m].
+#: A limit with a larger absolute value counts as no limit [rad or m].
 FAR = 1e6
 
 _integrate_pos = Entry(_integrate.integrate_pos)
@@ -107,7 +107,7 @@ def random_qpos(m: Model, rng: np.random.Generator) -> Array:
 
 
 def position_ranges(m: Model, joints: ArrayLike) -> Array:
-    """Return the position limits of joints with one coordinate, infinite if there is no limit.
+    """Return the position limits of joints with one coordinate; infinite: no limit.
 
     Args:
         m: the robot.
@@ -121,7 +121,7 @@ def position_ranges(m: Model, joints: ArrayLike) -> Array:
 
 
 def start_within_limits(m: Model) -> Array:
-    """Return a configuration (nq,) like qpos0 in which no joint is outside its limits.
+    """Return qpos0 (nq,), changed so that no joint is outside its limits.
 
     A coordinate whose limits exclude its qpos0 is set to the middle between its limits, or to the
     limit if it has only one. In a robot with closed loops it is set to the nearer limit.
@@ -135,7 +135,7 @@ def start_within_limits(m: Model) -> Array:
 
 
 def moved_starts(m: Model, qpos: Array) -> str:
-    """Return a text with the start of each joint whose limits exclude its qpos0, or "".
+    """Return a text with the start position of each joint whose limits exclude its qpos0, or "".
 
     A joint is included only if its position in qpos (nq,) is the position of start_within_limits.
     With closed loops the text is "", because the loops determine the positions of joints.
@@ -149,7 +149,7 @@ def moved_starts(m: Model, qpos: Array) -> str:
 
 
 def moves_to_limits(m: Model) -> list[str]:
-    """Return texts on joints that start_within_limits moves, as `'elbow' (0.5 to 2) at 1.25`."""
+    """Return texts, as `'elbow' (0.5 to 2) at 1.25`, on joints that start_within_limits moves."""
     inside = start_within_limits(m)
     return [
         f"'{m.jnt_names[j]}' ({low:.4g} to {high:.4g}) at {inside[k]:.4g}"
@@ -180,7 +180,7 @@ def _outside(m: Model) -> list[tuple[int, int, float, float]]:
 
 
 def motion_limits(m: Model) -> Array:
-    """Return every degree of freedom's limits for planned motions, infinite without a limit.
+    """Return the limits of each degree of freedom for planned motions; infinite: no limit.
 
     The limits of mimic joints apply to their leader. Joints with several coordinates have no
     limits.
@@ -199,7 +199,7 @@ def motion_limits(m: Model) -> Array:
 
 
 def usual_ranges(m: Model, j: int) -> list[tuple[float, float]]:
-    """Return the range of each coordinate: its limits, else -pi to pi or -1 to 1 m.
+    """Return the range of each coordinate of joint j: its limits, or else -pi to pi or -1 to 1 m.
 
     A limit beyond FAR, which some files use for no limit, counts as no limit. The list is empty
     for a joint with a quaternion.
@@ -237,7 +237,7 @@ def is_unlimited(m: Model, j: int) -> bool:
     """Return whether a joint can translate its body without bounds."""
     kind, leader = m.jnt_kind(j), int(m.jnt_mimic[j] if m.jnt_mimic[j] >= 0 else j)
     if kind.quat >= 0:
-        return kind.nv > 3  # the joint translates, too
+        return kind.nv > 3  # the joint also translates
     ways = _reach(m, j, kind)
     if m.jnt_type[j] in (JointType.HELICAL, JointType.RACK_PINION):
         ways = [_WAY]  # these joints translate as they rotate
@@ -246,7 +246,7 @@ def is_unlimited(m: Model, j: int) -> bool:
 
 
 def _limits(m: Model, j: int) -> list[tuple[float, float]]:
-    """Return the limits of each coordinate of a joint, infinite if it has no limits."""
+    """Return the limits of each coordinate of a joint; infinite: no limits."""
     kind, v = m.jnt_kind(j), int(m.jnt_dofadr[j])
     limits = dict(zip(m.limit_dofid.tolist(), m.limit_range.tolist(), strict=True))
     if kind.nv == 1 and m.jnt_limited[j]:
@@ -259,7 +259,7 @@ def _limits(m: Model, j: int) -> list[tuple[float, float]]:
     return found
 
 
-#: The dofs of a joint that translate without a rotation, with their entries of its qpos.
+#: For joint types with pure translations: these dofs of the joint, with their entries of its qpos.
 _SHIFTS: dict[JointType, dict[int, int]] = {
     JointType.SLIDE: {0: 0},
     JointType.FREE: {0: 0, 1: 1, 2: 2},
@@ -271,14 +271,14 @@ _SHIFTS: dict[JointType, dict[int, int]] = {
     JointType.SIXDOF_FS: {3: 4, 4: 5, 5: 6},
 }
 
-#: Largest absolute value of a drawn translation without limits [m].
+#: Random translations without limits are drawn from -_WAY to _WAY [m].
 _WAY = 1.0
 
 _NAME_OF_TYPE = {kind: name for name, kind in TYPE_OF_NAME.items()}
 
 
 def _reach(m: Model, j: int, kind: JointKind) -> list[float]:
-    """Return half the range of each coordinate without limits: pi or _WAY [m].
+    """Return, for each coordinate, half the range to use without limits: pi or _WAY [m].
 
     The list is empty for a joint with a quaternion.
     """
@@ -290,7 +290,10 @@ def _reach(m: Model, j: int, kind: JointKind) -> list[float]:
 
 
 def _random_quat(m: Model, j: int, rng: np.random.Generator) -> Array:
-    """Return a uniform unit quaternion, for a limited ball joint within its cone."""
+    """Return a uniformly random unit quaternion.
+
+    For a limited ball joint it is within the limit.
+    """
     quat: Array = rng.normal(size=4)
     quat /= np.linalg.norm(quat)
     if m.jnt_limited[j]:
@@ -314,6 +317,6 @@ def _check_generator(rng: object) -> None:
 
 
 def _seconds(dt: object) -> float:
-    if type(dt) is float and math.isfinite(dt):  # this path is fast, and usual
+    if type(dt) is float and math.isfinite(dt):  # the usual case, on a fast path
         return dt
     return finite("dt", dt, code="dt", allowed="a finite number of seconds")

@@ -19,12 +19,13 @@ class ContactPoint:
         geom1, geom2: names of the geometries; geom1 belongs to the world, or has the lower number.
         point: (3,) contact point in the world [m]: on geom2 if geom1 is an obstacle, half way
             between the surfaces of two links.
-        normal: (3,) unit vector from geom1 to geom2, in world axes: geom2 is pushed along it.
+        normal: (3,) unit vector from geom1 to geom2, in world axes; the contact pushes geom2 along
+            it.
         distance: signed distance [m]: negative depth, or the gap before an impact.
         force: (3,) force on geom2 including friction, in world axes [N]; geom1 receives the
             opposite force.
-        torque: (3,) torque of friction on geom2 at the point, in world axes [N m]: torsional and
-            rolling friction, and friction of the pressure between the points of a line or a face.
+        torque: (3,) friction torque on geom2 about the point, in world axes [N m]: torsional and
+            rolling friction, and the torque against spin of a line or a face.
     """
 
     geom1: str
@@ -39,7 +40,7 @@ class ContactPoint:
 def contacts(m: Model, d: Data) -> list[ContactPoint]:
     """Return the contacts of the last `step` or `forward`, in the order of contact_key.
 
-    The numbers are copies, which stay the same when d changes. A Model without contact gives an
+    The numbers are copies, which do not change with d. A Model without contact gives an
     empty list.
 
     Raises:

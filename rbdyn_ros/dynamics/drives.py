@@ -19,20 +19,21 @@ MODES = tuple(mode.name.lower() for mode in Drive)
 def set_drive(
     m: Model, d: Data, joint: int | str, mode: str, target: ArrayLike | None = None
 ) -> None:
-    """Set the drive mode of a joint: whether forces move it or its motion is prescribed.
+    """Set the drive mode of a joint: forces move the joint, or its motion is prescribed.
 
     "force" is the initial mode: the joint moves by qfrc_applied and all other forces. In the other
     modes its motion is prescribed, and qfrc_drive (after forward or step) is the force that this
-    motion needs in addition to qfrc_applied. "acceleration" prescribes qacc. "velocity" is reached
-    at the end of the next step and kept. "position" is reached at the end of the next step, with
-    the velocity that leads there. For a trajectory set a new target before each step, or write
-    d.drive_target. If a target jumps, the results jump, too.
+    motion needs in addition to qfrc_applied. "acceleration" prescribes qacc. With "velocity" the
+    joint reaches the target velocity at the end of the next step and keeps it. With "position" the
+    joint reaches the target position at the end of the next step, with the velocity that leads
+    there. For a trajectory, set a new target before each step, or write d.drive_target. If a
+    target jumps, the results also jump.
 
-    A drive that its closed loops cannot follow stops where they closed last, and d.nlocked counts
-    it. It then holds its joint and ignores the target until the next call of set_drive or
+    If closed loops cannot follow a drive, it stops where the loops last closed, and d.nlocked
+    counts it. It then holds its joint and ignores the target until the next call of set_drive or
     reset_data.
 
-    After the first call this Data is computed as a coupled system, which is a little slower.
+    From the first call on, this Data is computed as a coupled system, which is a little slower.
     reset_data sets all joints back to "force".
 
     Args:
@@ -41,12 +42,12 @@ def set_drive(
         joint: number or name of a joint that is neither driven nor a mimic joint.
         mode: "force", "acceleration", "velocity" or "position".
         target: one number for each degree of freedom, or one number for all [rad or m, per s, per
-            s^2]. If left out: the present position ("position") or velocity ("velocity"), else 0.
+            s^2]. None: the present position ("position") or velocity ("velocity"), else 0.
 
     Raises:
-        ModelError: d was not made for m, or there is no such joint.
-        ParameterError: the mode is unknown, the target is wrong, or the joint does not have this
-            mode.
+        ModelError: d was not made for m, or the joint is unknown.
+        ParameterError: the mode is unknown, the target has a wrong length or is not finite, or the
+            joint does not support this mode.
     """
     check_pair(m, d)
     j = _number(m, joint)
@@ -56,7 +57,7 @@ def set_drive(
     kind = Drive[mode.upper()]
     if m.jnt_class[j] != JointClass.FREE:
         kind_of = "a mimic joint" if m.jnt_mimic[j] >= 0 else "driven over time"
-        raise _refused(name, f"it is {kind_of} and has no freedom of its own")
+        raise _refused(name, f"it is {kind_of} and has no degree of freedom")
     if kind == Drive.POSITION and not m.jnt_kind(j).flat:
         raise _refused(
             name, "its position is not a vector; allowed modes are acceleration and velocity"

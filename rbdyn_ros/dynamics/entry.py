@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Call compiled code from Python as fast as possible, and check its arguments."""
+"""Call compiled code from Python as fast as possible, with checks of the arguments."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from rbdyn_ros.model.data import Data
 from rbdyn_ros.model.model import Model
 from rbdyn_ros.model.tree.inertia_pattern import MAX_M_ENTRIES
 
-#: Numba types of annotations of entries.
+#: The Numba type of each annotation of an Entry's arguments.
 TYPES = {
     "Model": MODEL,
     "Data": DATA,
@@ -36,15 +36,18 @@ TYPES = {
 #: Largest number of steps of one call, well within a 64-bit counter.
 MAX_STEPS = 2**62 - 1
 
-#: Duration of one of the calls into which many timesteps are divided [s].
+#: Many timesteps are divided into calls of about this duration [s].
 PERIOD = 0.02
 
-#: Used in place of the Model of an object that is not a Data.
+#: Stands for the Model of an object that is not a Data.
 NOBODY = object()
 
 
 class Substitute:
-    """Base of objects that replace a Model in calls and whose functions take only a Data."""
+    """Base of objects that users may pass in place of a Model by mistake.
+
+    Their methods take only a Data.
+    """
 
     model: Model
 
@@ -52,13 +55,13 @@ class Substitute:
 class Entry:
     """The entry point of a kernel, which is compiled at the first call.
 
-    The annotations of the kernel's arguments must be names in TYPES, as text; so its module has
-    `from __future__ import annotations`.
+    The annotations of the kernel's arguments must be names in TYPES, as text, so the kernel's
+    module needs `from __future__ import annotations`.
 
     Attributes:
-        call: function of the kernel's arguments, with addresses for m and d, see `handles`. It
-            skips Numba's type dispatch, which would take as long as a small stage, and checks
-            nothing: d must have been made for m, and arrays must have exactly the annotated types.
+        call: the compiled function, which takes addresses for m and d, see `handles`. It skips
+            Numba's type dispatch, which would take as long as a small stage. It checks nothing: d
+            must have been made for m, and arrays must have exactly the annotated types.
     """
 
     __slots__ = ("_signature", "call", "kernel")
@@ -81,7 +84,7 @@ def handles(m: Model, d: Data) -> tuple[Any, Any]:
 
 
 def public(kernel: Any, name: str = "") -> Callable[..., Any]:
-    """Return the public function of a kernel of (m, d, ...), with the kernel's results.
+    """Return the public function of (m, d, ...) that calls a kernel and returns its results.
 
     The function raises ModelError if d was not made for m. `name` is the function's name in the
     message, by default the name of the kernel.
@@ -91,8 +94,9 @@ def public(kernel: Any, name: str = "") -> Callable[..., Any]:
         return _checked(kernel, name)
     entry = Entry(kernel)
 
-    # One function for each number of arguments, because *args would slow every call. The address
-    # of m is read from d, which is faster. entry.call(...) would search for a method first.
+    # There is a function for each number of arguments, because *args would slow every call. The
+    # address of m is read from d, which is faster. entry.call(...) would first search for a
+    # method.
     def run(m: Model, d: Any) -> Any:
         try:
             owner = d.model
@@ -157,7 +161,7 @@ def check_pair(m: object, d: object, function: str = "") -> None:
 def not_a_pair(m: object, d: object, function: str = "") -> ModelError:
     """Return the error for a Data of another Model.
 
-    If m is a Substitute, the message has the right call.
+    If m is a Substitute, the message shows the correct call.
     """
     if not isinstance(m, Substitute):
         text = f"{d!r} was not made for {m!r}; use d = rb.make_data(m) with the same m."
@@ -170,7 +174,7 @@ def not_a_pair(m: object, d: object, function: str = "") -> ModelError:
 
 
 def whole_steps(nstep: object) -> int:
-    """Return a number of timesteps.
+    """Return nstep as an int.
 
     Raises:
         ParameterError: nstep is not a whole number from 0 to less than 2^62.
@@ -201,14 +205,14 @@ def in_pieces(advance: Callable[[int], object], nstep: int, first: int) -> None:
 
 
 def check_mass_matrix(m: Model, d: object, function: str) -> None:
-    """Raise ModelError if d was not made for m, or if M of the Model is too large."""
+    """Raise ModelError if d was not made for m, or if the Model is too large to have M."""
     check_pair(m, d, function)
     if m.nM == 0 and m.nv > 0:
         raise no_mass_matrix(m, function)
 
 
 def no_mass_matrix(m: Model, function: str) -> ModelError:
-    """Return the error for a function that needs M of a Model whose M is too large."""
+    """Return the error of a function that needs M, for a Model that is too large to have M."""
     text = (
         f"{function}: the mass matrix of '{m.name}' has more than {MAX_M_ENTRIES} entries; "
         "use forward_dynamics and inverse, which do not need it"
@@ -225,7 +229,7 @@ def is_vector(vector: object, n: int, written: bool) -> bool:
 
 
 def check_vector(vector: object, n: int, written: bool = False, name: str = "") -> None:
-    """Raise ModelError unless a kernel can read (if `written`: write) `vector` as n floats."""
+    """Raise ModelError unless a kernel can read `vector` as n floats, or write it if `written`."""
     if not is_vector(vector, n, written):
         kind = "writable, contiguous" if written else "contiguous"
         start = f"{name}: " if name else ""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Explicit constraints: all positions of a Model are a function q = gamma(y) of a few coordinates.
+"""Explicit constraints: the positions of a Model are a function q = gamma(y) of a few coordinates.
 
 The equations of motion are projected onto the motions of y, so the constraint holds exactly and
 cannot drift: H_G ydd + C_G = G^T tau, RBDA eq 3.20 and 3.21. Constraints without such a function
@@ -59,7 +59,7 @@ class ExplicitConstraint:
                 to 1.
 
         Raises:
-            ModelError: gamma raises an error, or its G or g is not the right derivative.
+            ModelError: gamma raises an error, or its G or g is not the correct derivative.
             ParameterError: an argument has the wrong type or value.
         """
         check_model(m, "ExplicitConstraint")
@@ -87,19 +87,18 @@ class ExplicitConstraint:
         """Write qpos = gamma(y) and qvel = G yd.
 
         Raises:
-            ModelError: for the reasons of `evaluate`, or d was not made for m.
+            ModelError: as for `evaluate`, or d was not made for m.
         """
         self._write_state(d, y, yd)
 
     def dynamics(self, d: Data, y: ArrayLike, yd: ArrayLike) -> tuple[Array, Array]:
         """Return H_G (ny, ny) and C_G (ny,): H_G ydd + C_G = G^T tau (RBDA eq 3.21).
 
-        C is qfrc_bias - qfrc_passive, because passive forces push and bias forces resist.
-        qfrc_applied and xfrc_applied of d are ignored. The state and the fields of fwd_position
-        and fwd_velocity are written.
+        C is qfrc_bias - qfrc_passive. qfrc_applied and xfrc_applied of d are ignored. The state
+        and the fields of fwd_position and fwd_velocity are written.
 
         Raises:
-            ModelError: for the reasons of `set_state`.
+            ModelError: as for `set_state`.
         """
         H, C, G, g = self._equations(d, y, yd)
         return G.T @ H @ G, G.T @ (C + H @ g)
@@ -117,8 +116,8 @@ class ExplicitConstraint:
             tau: (nv,) applied force [N m or N].
 
         Raises:
-            ModelError: for the reasons of `set_state`; tau does not hold nv finite numbers; the
-                inertia of a coordinate is zero.
+            ModelError: as for `set_state`, tau does not hold nv finite numbers, or the inertia of
+                a coordinate is zero.
         """
         tau = _vector("tau", tau, self.m.nv)
         H, C, G, g = self._equations(d, y, yd)
@@ -129,14 +128,14 @@ class ExplicitConstraint:
     def step(
         self, d: Data, y: ArrayLike, yd: ArrayLike, tau: ArrayLike, nstep: int = 1
     ) -> tuple[Array, Array]:
-        """Return y and yd after nstep timesteps of m.opt.timestep; d gets this state and time.
+        """Return y and yd after nstep timesteps of m.opt.timestep; d receives this state and time.
 
         The integrator is always Runge-Kutta of order 4, in y. The other fields of d belong to its
         last trial state. After an error or Ctrl-C d is unchanged.
 
         Raises:
-            ModelError: for the reasons of `forward`.
-            ParameterError: nstep is not a whole number above or equal to 0.
+            ModelError: as for `forward`.
+            ParameterError: nstep is not a whole number from 0 to less than 2^62.
         """
         tau = _vector("tau", tau, self.m.nv)
         steps = count("nstep", nstep, 0, MAX_STEPS, code="nstep")
@@ -146,7 +145,7 @@ class ExplicitConstraint:
             for _ in range(steps):
                 x = self._runge_kutta(d, x, tau)
             self._write_state(d, *np.split(x, 2))
-        except BaseException:  # restore d also after Ctrl-C, which may leave it at a trial state
+        except BaseException:  # also after Ctrl-C, which may leave d at a trial state
             d.buffer[:] = before
             raise
         y, yd = np.split(x, 2)
@@ -156,7 +155,7 @@ class ExplicitConstraint:
         """Return yd^T H_G yd / 2 [J] (RBDA eq 3.22).
 
         Raises:
-            ModelError: for the reasons of `set_state`.
+            ModelError: as for `set_state`.
         """
         H_G, _ = self.dynamics(d, y, yd)
         yd = np.asarray(yd, np.float64)
@@ -166,7 +165,7 @@ class ExplicitConstraint:
         """Return (G^T tau) . yd [W], which is tau . qvel (RBDA eq 3.23).
 
         Raises:
-            ModelError: for the reasons of `evaluate`, or tau does not hold nv finite numbers.
+            ModelError: as for `evaluate`, or tau does not hold nv finite numbers.
         """
         _, G, _ = self.evaluate(y, yd)
         return float((G.T @ _vector("tau", tau, self.m.nv)) @ np.asarray(yd, np.float64))
@@ -235,7 +234,7 @@ class ExplicitConstraint:
 
 
 class _Gamma(UserFunction):
-    """The function of a constraint; messages name the joint of an entry."""
+    """The function gamma of a constraint; its messages name joints instead of entries."""
 
     def __init__(self, m: Model, gamma: Gamma) -> None:
         super().__init__(gamma, "gamma", "gamma", "y")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The state of a robot at one moment, for everything that displays it."""
+"""The state of a robot at one moment, for displays."""
 
 import math
 from dataclasses import dataclass
@@ -56,7 +56,7 @@ class Instant:
     def of(cls, m: Model, d: Data) -> "Instant":
         """Return the present state of a Data.
 
-        Contact forces and energy belong to the last forward or step.
+        Contact forces and energy are those of the last `forward` or `step`.
 
         Raises:
             ModelError: d was not made for m.
@@ -81,7 +81,7 @@ class Instant:
 
 
 def contact_on_bodies(m: Model, d: Data) -> Array | None:
-    """Return the contact forces (nbody, 6) as in Data.xfrc_applied, or None if nothing can touch.
+    """Return the contact forces (nbody, 6) as in Data.xfrc_applied; None without contact.
 
     Data.cfrc_contact is [moment; force] about the tree's centre of mass, so moments are shifted.
     """
@@ -95,7 +95,7 @@ def contact_on_bodies(m: Model, d: Data) -> Array | None:
 
 
 def contact_points(d: Data) -> Array:
-    """Return the points of the contacts that press, and the forces there, as Instant.points."""
+    """Return the points of the contacts that have a force, and these forces, as Instant.points."""
     n = min(d.ncon, len(d.contact_pos))
     rows = np.concatenate([d.contact_pos[:n], d.contact_force[:n]], axis=1)
     return rows[rows[:, 3:].any(axis=1)]

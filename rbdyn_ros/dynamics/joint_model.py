@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The model of one joint at one state, in the notation of RBDA table 4.1."""
+"""The model of one joint in a given state, in the notation of RBDA table 4.1."""
 
 from dataclasses import dataclass
 
@@ -50,10 +50,10 @@ class JointModel:
 
 
 def jcalc(m: Model, joint: int | str, q: ArrayLike, qd: ArrayLike | None = None) -> JointModel:
-    """Return the model of a joint at positions q and velocities qd (zero if left out).
+    """Return the model of a joint at positions q and velocities qd.
 
-    The result is computed by the engine's kernels. A reversed joint is described from the body it
-    carries (RBDA table 4.2). Source: RBDA tables 4.1, 4.2.
+    The engine's kernels compute the result. For a reversed joint, E and r lead to the body that
+    the joint carries (RBDA table 4.2). Source: RBDA tables 4.1, 4.2.
 
     Args:
         m: the Model.
@@ -62,7 +62,7 @@ def jcalc(m: Model, joint: int | str, q: ArrayLike, qd: ArrayLike | None = None)
         qd: velocities of this joint alone; None: zeros.
 
     Raises:
-        ModelError: m is not a Model, or has no such joint.
+        ModelError: m is not a Model, or the joint is unknown.
         ParameterError: q or qd has the wrong length or is not finite.
     """
     check_model(m, "jcalc")
@@ -85,7 +85,7 @@ def jcalc(m: Model, joint: int | str, q: ArrayLike, qd: ArrayLike | None = None)
 
 
 def complement(S: Array) -> Array:
-    """Return T (6, 6 - n) with T^T S = 0 and independent columns: the complement of range(S).
+    """Return T (6, 6 - n), the complement of range(S): T^T S = 0, with independent columns.
 
     The columns are unit vectors minus their projections onto range(S), and the longest independent
     columns are chosen. If S consists of unit vectors, T is the matrix in RBDA table 4.1. Source:
@@ -112,9 +112,9 @@ def _seen_from(R: Array, rows: Array) -> Array:
 def _apparent(m: Model, d: Data, j: int, change: Array, S: Array) -> Array:
     """Return S_dot from the change of S in the parent's frame.
 
-    That change is v x S + S_dot, where v is the velocity of the body. For dofs that rotate
-    together the engine uses another velocity, which gives the same c_J but other columns: their
-    axes are fixed in the successor, or change as a user-defined jcalc computes.
+    This change is v x S + S_dot, where v is the velocity of the body. For dofs that rotate
+    together the engine uses another velocity, which gives the same c_J but different columns. The
+    axes of these dofs are fixed in the successor, or change as a user-defined jcalc computes.
     """
     R, v = d.xmat[j + 1].reshape(3, 3), d.cvel[j + 1]
     v = np.concatenate([R.T @ v[:3], R.T @ v[3:]])
@@ -123,7 +123,8 @@ def _apparent(m: Model, d: Data, j: int, change: Array, S: Array) -> Array:
     first = m.jnt_kind(j).carried
     S_dot[:, first:] = -_cross(v) @ S[:, first:] if reverse else 0.0
     if m.jnt_type[j] == JointType.USER:
-        # the engine computed cross(carrier, S) with the carrier at rest, or with v if reversed
+        # the engine has added cross(carrier, S), where the carrier is at rest, or has v if
+        # reversed
         S_dot += change - (_cross(v) @ S if reverse else 0.0)
     return S_dot
 

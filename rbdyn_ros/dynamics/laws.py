@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Kernels of joint feedback laws: efforts from a state and a target.
 
-Each law is a kernel of (m, d, target, gains, effort). The folder control calls these kernels;
+Each law is a kernel of (m, d, target, gains, effort). Modules in control/ call these kernels;
 law_code and the policies of rollouts trace them.
 
-    target  (3, nq): positions; below them velocities and accelerations, in the first nv columns
+    target  (3, nq): rows of positions, velocities and accelerations; the last two use nv columns
     gains   (2, nv): gains of the position error and of the velocity error
     effort  (nv,): receives the efforts
 
@@ -23,7 +23,7 @@ from rbdyn_ros.model.model import Model
 
 @kernel
 def pd(m: Model, d: Data, target: Matrix, gains: Matrix, effort: Vector) -> None:
-    """Write K e + D de/dt; e is the position error of differentiate_pos, for every joint type."""
+    """Write K e + D de/dt; e is the position error by differentiate_pos, for any joint type."""
     differentiate_pos(m, effort, 1.0, d.qpos, target[0])
     for k in range(m.nv):
         effort[k] = gains[0, k] * effort[k] + gains[1, k] * (target[1, k] - d.qvel[k])
@@ -58,7 +58,7 @@ def computed_torque(m: Model, d: Data, target: Matrix, gains: Matrix, effort: Ve
 def damped_gravity(m: Model, d: Data, target: Matrix, gains: Matrix, effort: Vector) -> None:  # noqa: ARG001
     """Write g - rate M qvel, with the rate in gains[1]; d.qvel becomes 0.
 
-    The effort is the inverse dynamics, at rest, of a braking acceleration.
+    The effort is the inverse dynamics at qvel = 0 of the acceleration -rate qvel, which brakes.
     """
     for k in range(m.nv):
         d.qacc[k] = -gains[1, k] * d.qvel[k]

@@ -18,7 +18,7 @@ from rbdyn_ros.model.tree.bodies import principal
 from rbdyn_ros.model.tree.lumping import Body, Placement, lumped_inertia
 from rbdyn_ros.model.tree.rotation import mat_to_quat, quat_to_mat
 
-#: Function that returns the name of a payload in messages, from its row.
+#: Function that returns a payload's name for messages, from its row.
 Called = Callable[[int], str]
 
 
@@ -28,20 +28,20 @@ def with_payload(
     """Return the Model of the robot with a rigid body fixed to one of its links.
 
     The new Model has the sizes, names, data layout and user functions of m, and a copy of its
-    options. dof_inertia0 and geom_mass0 stay as they are, so limits and contacts keep their
-    stiffness. For several payloads, call the function once for each, always on the last result.
+    options. dof_inertia0 and geom_mass0 do not change, so limits and contacts keep their
+    stiffness. For several payloads, call the function for each payload with the last result.
 
     Args:
         m: the Model; it does not change.
         frame: name or number of the link to which the payload is fixed.
         mass: mass of the payload [kg]; with 0 the Model is equal to m.
         com: (3,) centre of mass of the payload in the frame [m].
-        inertia: (6,) Ixx Iyy Izz Ixy Ixz Iyz about its centre of mass, in the axes of the frame
-            [kg m^2].
+        inertia: (6,) Ixx Iyy Izz Ixy Ixz Iyz about the payload's centre of mass, in the axes of
+            the frame [kg m^2].
 
     Raises:
         ModelError: the frame is unknown.
-        ParameterError: no rigid body has these numbers, or the link is fixed to the world.
+        ParameterError: a rigid body cannot have these numbers, or the link is fixed to the world.
     """
     f = payload_frame(m, frame)
     body, load = int(m.frame_bodyid[f]), _rigid_body(mass, com, inertia)
@@ -88,7 +88,7 @@ def check_rigid_bodies(masses: Array, inertias: Array, called: Called) -> None:
     Args:
         masses: (n,) masses [kg].
         inertias: (n, 6) xx yy zz xy xz yz [kg m^2].
-        called: function that returns the name of the payload of a row.
+        called: function that returns a payload's name from its row.
     """
     for row in np.flatnonzero(masses < 0.0).tolist():
         text = f"the mass of {called(row)} is {masses[row]:g} kg; it must not be negative"
@@ -113,7 +113,7 @@ def check_calculable(called: Called, *results: Array) -> None:
 
 
 def refused_payload(text: str) -> ParameterError:
-    """Return the error for a payload, with this text."""
+    """Return the error for a payload with a given text."""
     return ParameterError(Finding("payload", text, "error", "payload"))
 
 
@@ -128,7 +128,7 @@ def _loaded(m: Model, body: int, load: Inertial, place: Placement) -> dict[str, 
     )
     at_body = Placement(body, np.zeros(3), np.eye(3))
     both = Body(m.body_names[body], at_body, None, parts=[(own, at_body), (load, place)])
-    with np.errstate(all="ignore"):  # an overflow is refused below
+    with np.errstate(all="ignore"):  # check_calculable refuses an overflow
         mass, com, matrix = lumped_inertia(both)
     check_calculable(_alone, np.array([mass]), com[None], matrix[None])
     moments, axes = principal(matrix[None])

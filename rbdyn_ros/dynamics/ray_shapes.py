@@ -49,7 +49,7 @@ class RayShape:
 
 
 class RayShapes:
-    """Immutable shapes on the bodies of a Model, prepared for rays.
+    """An immutable set of shapes on the bodies of a Model, prepared for ray casting.
 
     Attributes:
         names: names of the shapes.
@@ -58,7 +58,7 @@ class RayShapes:
         kind: (n), GeomType of each shape.
         bounded: numbers of the shapes that have a bounding box and a surface.
         planes: numbers of the planes.
-        triangles: (n, 2), first triangle of each shape, and the triangle after its last.
+        triangles: (n, 2), for each shape its first triangle and its last triangle + 1.
         findings: warnings about shapes that were left out.
         shape, root, mesh_node, triangle: see engine/rays/casting.py.
     """
@@ -88,7 +88,10 @@ class RayShapes:
 
 
 def geometry_shapes(m: Model) -> RayShapes:
-    """Return all geometries of a Model, in the order of m.geom_names, made once per Model."""
+    """Return the shapes of all geometries of a Model, in the order of m.geom_names.
+
+    They are cached.
+    """
     kept: RayShapes | None = m.kept.get("ray_shapes")
     if kept is None:
         kept = m.kept.setdefault("ray_shapes", RayShapes(_geometry(m, g) for g in range(m.ngeom)))
@@ -96,12 +99,12 @@ def geometry_shapes(m: Model) -> RayShapes:
 
 
 def obstacle_shapes(m: Model) -> list[RayShape]:
-    """Return the obstacles of a Model."""
+    """Return the shapes of the obstacles of a Model."""
     return some_geometries(m, range(m.ngeomlink, m.ngeom))
 
 
 def some_geometries(m: Model, numbers: Iterable[int]) -> list[RayShape]:
-    """Return the shapes of the geometries of a Model that have these numbers."""
+    """Return the shapes of some geometries of a Model, by their numbers."""
     return [_geometry(m, g) for g in numbers]
 
 
@@ -128,7 +131,10 @@ def _corners(m: Model, g: int) -> Array:
 
 
 def hull_triangles(corners: Array) -> Triangles:
-    """Return the triangles of a convex hull, or no triangles if all corners are on a line."""
+    """Return the triangles of the convex hull of some corners.
+
+    There are none if all corners are on a line.
+    """
     fans = [
         (ring[0], ring[k], ring[k + 1])
         for _, ring in hull_faces(corners)
@@ -173,7 +179,7 @@ def _half(one: RayShape) -> Array:
 
 
 def _tree(triangles: Triangles, node: int, triangle: int) -> tuple[Array, Array]:
-    """Return the nodes of a tree of triangles, and the triangles in the order of its leaves.
+    """Return the nodes of the box tree of triangles, and the triangles in the order of its leaves.
 
     Args:
         triangles: (k, 3, 3) corners.
@@ -189,7 +195,7 @@ def _tree(triangles: Triangles, node: int, triangle: int) -> tuple[Array, Array]
 
 
 def tree_of(boxes: Array, things: Ints) -> tuple[Array, Ints]:
-    """Return the tree of some boxes (n, 6), and the things in the order of its leaves."""
+    """Return the nodes of a tree of boxes (n, 6), and `things` in the order of its leaves."""
     order, nodes = np.array(things, np.int64), np.zeros((2 * len(things), NODE))
     number: int = _grow.call(boxes, order, nodes)
     return nodes[:number], order

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rays: the first hit of each ray, for range sensors and cameras. Geometry only."""
+"""Ray casting: the first hit of each ray, for range sensors and cameras."""
 
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -20,7 +20,7 @@ from rbdyn_ros.model.model import Model
 
 _place, _cast = Entry(place_shapes), Entry(cast)
 
-#: Number of rays in one piece of a thread's work; fewer rays are not worth a thread.
+#: Number of rays in one piece of a thread's work; another thread for fewer rays saves no time.
 PIECE = 4096
 
 
@@ -29,8 +29,8 @@ class RayHits(NamedTuple):
 
     Attributes:
         distance: (n,) distance from the origin of each ray [m]; infinity without a hit.
-        geom: (n,) number of the shape, in m.geom_names or in the names of `shapes`; -1 without a
-            hit.
+        geom: (n,) number of the hit shape, an index of m.geom_names or of `shapes`.names; -1
+            without a hit.
         normal: (n, 3) outward unit normal of the surface, in the world; 0 without a hit.
     """
 
@@ -67,8 +67,8 @@ def cast_rays(
         shapes: shapes that rays hit instead of the geometries, see rb.visual_shapes.
 
     Raises:
-        ModelError: d was not made for m, or the Model has no geometries, no such frame or no such
-            body.
+        ModelError: d was not made for m, the Model has no geometries, or the frame or a body is
+            unknown.
         ParameterError: an argument has the wrong shape or is not finite, a direction is 0, or the
             cutoff is not positive.
 
@@ -98,7 +98,7 @@ def meet(
     shown: NDArray[np.bool_],
     threads: int,
 ) -> RayHits:
-    """Return the first hits of rays in the world like cast_rays, without checks of arguments.
+    """Return the first hits of rays in the world, as cast_rays does, but without checks.
 
     Args:
         m: the Model.
@@ -165,7 +165,7 @@ def _names(exclude: object) -> Sequence[str | int]:
 
 
 def _from_frame(m: Model, d: Data, frame: int, starts: Array, along: Array) -> tuple[Array, Array]:
-    """Return origins and directions in the world of rays that are given in a frame."""
+    """Return the world origins and directions of rays that are given in a frame."""
     from rbdyn_ros.dynamics.toolbox.frames import frame_pose
 
     p, R = frame_pose(m, d, frame)

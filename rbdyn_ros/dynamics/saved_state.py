@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Save and load the state of a Data: the simulation then continues with the same bits."""
+"""Save and load the state of a Data; a simulation then continues bit for bit as before."""
 
 import hashlib
 from dataclasses import dataclass
@@ -22,7 +22,7 @@ class SavedState:
         layout: hash of the names of the robot's parts and of the sizes of its arrays.
         row: all numbers of the Data, read-only: positions, velocities, time, external forces,
             drive targets, memory of friction, and everything computed from them.
-        driven: whether drive modes are in use, see `set_drive`.
+        driven: whether a joint of the Data has a drive mode, see `set_drive`.
     """
 
     robot: str
@@ -45,14 +45,14 @@ def save_state(m: Model, d: Data) -> SavedState:
 
 
 def load_state(m: Model, d: Data, saved: SavedState) -> None:
-    """Put d into a saved state; it then moves as the saved Data did, to the last bit.
+    """Put d into a saved state; d then moves as the saved Data, bit for bit.
 
-    m must be the robot of the saved state; its masses, gravity and options may differ. A state can
-    come from another Data, or by pickle from another process.
+    m must be a Model of the same robot; its masses, gravity and options may differ. The state can
+    come from another Data or, by pickle, from another process.
 
     Raises:
         ModelError: d was not made for m, or the state is of another robot.
-        ParameterError: saved is not a result of save_state.
+        ParameterError: `saved` is not a result of save_state.
     """
     check_pair(m, d, "load_state")
     _check_state(saved)
@@ -92,7 +92,7 @@ def _check_state(saved: object) -> None:
 
 
 def _kind(value: object) -> str:
-    """Describe a value on one line."""
+    """Return a description of a value, for messages, on one line."""
     if isinstance(value, np.ndarray):
         return f"an array of {value.dtype} with the shape {value.shape}"
     return shown(value)

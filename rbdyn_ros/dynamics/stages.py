@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The public functions of (m, d): engine kernels behind checks of their arguments."""
+"""The public functions of (m, d): they check their arguments and call engine kernels."""
 
 import copyreg
 import warnings
@@ -54,17 +54,17 @@ _mul_m = public(_crb.mul_m)
 
 
 def make_data(m: Model, key: str | int | None = None) -> Data:
-    """Return a Data in its initial state: qpos0 or a keyframe of m, and zero for all else.
+    """Return a Data in its initial state: qpos0 or a keyframe of m, and zeros in all other fields.
 
     qpos0 is the zero position, even for a joint whose limits exclude it; a note in m.findings
     lists such joints. `rbdyn sim` starts them within their limits.
 
     Args:
         m: the Model.
-        key: name or number of a keyframe, see m.key_names.
+        key: name or number of a keyframe, see m.key_names; None: qpos0.
 
     Raises:
-        ModelError: m is not a Model, or has no such keyframe.
+        ModelError: m is not a Model, or the keyframe is unknown.
     """
     check_model(m, "make_data")
     d = Data(m)
@@ -77,18 +77,18 @@ def _unpickled(m: Model, buffer: Array) -> Data:
     return restored(m, buffer)
 
 
-# unpickling finds this function by its name, and so imports the engine, which the Data needs
+# unpickling finds the function by name and thereby imports the engine, which a Data needs
 copyreg.pickle(Data, lambda d: (_unpickled, (d.model, d.buffer)))
 
 
 def reset_data(m: Model, d: Data) -> None:
-    """Reset a Data to its initial state: qpos0, and zero for all else, including time."""
+    """Reset a Data to its initial state: qpos0, and zeros in all other fields, including time."""
     check_pair(m, d)
     d.reset()
 
 
 def reset_data_keyframe(m: Model, d: Data, key: str | int) -> None:
-    """Reset a Data to a keyframe: its positions, and zero for all else, including time.
+    """Reset a Data to the positions of a keyframe, and all other fields, including time, to zero.
 
     Args:
         m: the Model; m.key_names lists its keyframes, and m.key(name).qpos are the positions.
@@ -96,7 +96,7 @@ def reset_data_keyframe(m: Model, d: Data, key: str | int) -> None:
         key: name or number of the keyframe.
 
     Raises:
-        ModelError: d was not made for m, or m has no such keyframe.
+        ModelError: d was not made for m, or the keyframe is unknown.
     """
     check_pair(m, d)
     d.reset(m.key_qpos[m.key_id(key)])
@@ -105,21 +105,24 @@ def reset_data_keyframe(m: Model, d: Data, key: str | int) -> None:
 def step(m: Model, d: Data, nstep: int = 1) -> None:
     """Advance d by nstep timesteps of m.opt.timestep; the loop is compiled.
 
-    Afterwards qpos, qvel and time belong to the new state, derived fields and qacc to the start of
-    the last timestep, as in MuJoCo. One call with n steps and n calls with one step give the same
-    bits.
+    Afterwards qpos, qvel and time are those of the new state, while derived fields and qacc are
+    those of the start of the last timestep, as in MuJoCo. One call with n steps and n calls with
+    one step give the same bits.
 
-    A RuntimeWarning is given, once for a Data, if a yaw-pitch-roll joint comes near its
-    singularity, if contact forces often do not converge, if contacts do not fit in their list, if
-    rigid bodies are crushed, if a spring is too stiff for the timestep, if a body on a free or
-    ball joint rotates by more than half a radian in a timestep, if the energy more than doubles in
-    the last timestep without a cause, or if the state is no longer finite.
+    Each of these causes gives a RuntimeWarning, once for a Data:
+
+    - a yaw-pitch-roll joint comes near its singularity;
+    - contact forces often do not converge, or contacts do not fit in their list;
+    - rigid bodies are crushed, or a spring is too stiff for the timestep;
+    - a body on a free or ball joint rotates by more than half a radian in a timestep;
+    - the energy more than doubles in the last timestep without a cause;
+    - the state is no longer finite.
 
     Raises:
         ParameterError: nstep is not a whole number, 0 or more and less than 2^62.
         ModelError: d was not made for m.
-        KeyboardInterrupt: after Ctrl-C, within 0.1 s or eight timesteps, whichever is longer;
-            d is at the end of a timestep.
+        KeyboardInterrupt: within 0.1 s or eight timesteps after Ctrl-C, whichever is longer; d is
+            at the end of a timestep.
     """
     if type(nstep) is not int or not 0 <= nstep <= FEW_STEPS:
         _many_steps(m, d, nstep)
@@ -180,7 +183,7 @@ def crb(m: Model, d: Data) -> None:
     """Write crb and M by the composite-rigid-body algorithm. Call `com_pos` first.
 
     Raises:
-        ModelError: the matrix of this Model would be too large.
+        ModelError: the Model is too large to have M.
     """
     check_mass_matrix(m, d, "crb")
     _crb_stage(m, d)
@@ -190,7 +193,7 @@ def factor_m(m: Model, d: Data) -> None:
     """Write qLD and qLDiagInv, the L^T D L factors of M. Call `crb` first.
 
     Raises:
-        ModelError: the matrix of this Model would be too large.
+        ModelError: the Model is too large to have M.
     """
     check_mass_matrix(m, d, "factor_m")
     _factor_m(m, d)

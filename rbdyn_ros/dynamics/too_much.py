@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Warnings of `step`: springs and motions that are too fast for the timestep."""
+"""Warnings of `step`: springs too stiff, and motions too fast, for the timestep."""
 
 import math
 
@@ -19,7 +19,7 @@ ROUNDING = 1e-9
 
 
 def texts_of(m: Model, d: Data, found: int) -> list[str]:
-    """Return the warnings of `step`; springs and crushed bodies are reported once for a Data."""
+    """Return the warnings of `step` for the flags `found`; some are given only once for a Data."""
     counted = {too_much.FAST: _fast, too_much.LOST: _lost}
     texts = {
         too_much.STIFF_CONTACT: lambda: _stiff_contact(m, d),
@@ -55,7 +55,7 @@ def texts_before(m: Model) -> list[str]:
         texts.append(
             f"the contact spring of '{m.geom_names[g]}' has {k[g]:.4g} N/m, and with "
             f"{m.geom_mass0[g]:.4g} kg on a rigid surface {_what_it_carries(m, m.geom_mass0[g])}: "
-            f"what exceeds it acts as a damper. {_remedy(m.geom_mass0[g], k[g])}"
+            f"the excess acts as a damper. {_remedy(m.geom_mass0[g], k[g])}"
         )
     if not m.opt.passive:
         return texts
@@ -68,7 +68,7 @@ def texts_before(m: Model) -> list[str]:
 
 
 def text_if_fast(m: Model, qvel: Array) -> str | None:
-    """Return the warning for a body on a free or ball joint that rotates too fast, or None.
+    """Return a warning if a body on a free or ball joint rotates too fast, else None.
 
     Args:
         m: the Model.
@@ -88,7 +88,7 @@ def text_if_fast(m: Model, qvel: Array) -> str | None:
 
 
 def no_turn_is_fast(m: Model) -> float:
-    """Return the speed up to which `text_if_fast` returns None for any body [rad/s or m/s].
+    """Return the speed up to which no body is too fast for `text_if_fast` [rad/s or m/s].
 
     It is infinite for a Model without free and ball joints.
     """
@@ -102,7 +102,7 @@ def _stiff_contact(m: Model, d: Data) -> str:
     k, mass = spring[c, K], spring[c, MASS_BY_H] * h
     return (
         f"the contact spring of {_pair(m, d, c)} has {k:.4g} N/m, and with {mass:.4g} kg "
-        f"{_what_it_carries(m, mass)}: what exceeds it acts as a damper. {_remedy(mass, k)}"
+        f"{_what_it_carries(m, mass)}: the excess acts as a damper. {_remedy(mass, k)}"
     )
 
 
@@ -136,9 +136,9 @@ def _stiff_joint(m: Model) -> str:
     inertia = m.dof_inertia0[dof]
     return (
         f"the spring of joint '{m.jnt_names[m.dof_jntid[dof]]}' has the stiffness {k[dof]:.4g}, "
-        f"and with the inertia {inertia:.4g} a timestep of {h:g} s resolves "
-        f"{inertia / h**2:.4g}; beyond four times as much the motion grows without bound. Take a "
-        f"timestep of {math.sqrt(inertia / k[dof]):.2g} s, or a softer spring"
+        f"and with the inertia {inertia:.4g} a timestep of {h:g} s resolves at most "
+        f"{inertia / h**2:.4g}; above four times this number the motion grows without bound. "
+        f"Take a timestep of {math.sqrt(inertia / k[dof]):.2g} s, or a softer spring"
     )
 
 
@@ -148,8 +148,8 @@ def _stiff_limit(m: Model) -> str:
     t, ratio = m.jnt_solref[j]
     return (
         f"the limit of joint '{m.jnt_names[j]}' has jnt_solref {t:g} s and {ratio:g}: their "
-        f"product is less than the timestep of {m.opt.timestep:g} s, so it is more damped. Take a "
-        f"timestep of {t * ratio:.2g} s"
+        f"product is less than the timestep of {m.opt.timestep:g} s, so the limit is damped more. "
+        f"Take a timestep of {t * ratio:.2g} s"
     )
 
 
@@ -170,19 +170,19 @@ def _turns_fast(m: Model, joint: int, speed: float) -> str:
     body = m.body_names[m.jnt_bodyid[joint]]
     return (
         f"body '{body}' turns at {speed:.4g} rad/s, by {speed * m.opt.timestep:.2g} rad in a "
-        f"timestep: its motion is inexact above {too_much.TURN_LIMIT:g}, and what it touches may "
+        f"timestep: its motion is inexact above {too_much.TURN_LIMIT:g} rad, and contacts may "
         f"be missed. Take timesteps below {too_much.TURN_LIMIT / speed:.2g} s"
     )
 
 
 def _growing(m: Model, d: Data) -> str | None:
-    """Return the warning for a kinetic energy that doubled in the last step without a cause.
+    """Return a warning if the kinetic energy has doubled in the last step without a cause.
 
     The work of springs and gravity is the change of potential energy in the timestep, and the work
     of qfrc_applied follows from the velocities. The work of other forces, and of springs of
     contacts and limits, is unknown: if such forces act, no warning is given.
     """
-    # they are imported here: a robot that is only loaded and stepped needs no toolbox
+    # imported here, because a program that only loads and steps a robot needs no toolbox
     from rbdyn_ros.dynamics.toolbox.terms import kinetic_energy, potential_energy
 
     if _may_be_driven(m, d):
@@ -201,7 +201,7 @@ def _growing(m: Model, d: Data) -> str | None:
     gains = m.dof_inertia0 * (d.qvel**2 - before.qvel**2)
     body = m.body_names[m.dof_bodyid[int(np.argmax(gains))]]
     return (
-        f"the energy of the motion grew from {kinetic_energy(m, before):.3g} J to "
+        f"the kinetic energy grew from {kinetic_energy(m, before):.3g} J to "
         f"{kinetic_energy(m, now):.3g} J in a timestep of {h:g} s, most of it at body '{body}', "
         "and no force, spring or fall explains it. Take shorter timesteps, or another "
         "m.opt.integrator: implicit_damping for stiff damping, implicit_midpoint or rk4 for "

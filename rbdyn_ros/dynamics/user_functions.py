@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Check functions of the user: errors, finite numbers, derivatives against differences."""
+"""Check user functions: errors, finite numbers, and derivatives, by finite differences."""
 
 from collections.abc import Callable, Iterable, Iterator
 
@@ -9,21 +9,20 @@ from rbdyn_ros.arrays import Array
 from rbdyn_ros.errors import Finding, ModelError
 
 STEP = 1e-5
-#: Relative tolerance of a derivative. The differences over h and h/2, extrapolated, are far more
-#: exact.
+#: Relative tolerance of a derivative. Extrapolated differences over h and h/2 are far more exact.
 TOLERANCE = 1e-6
-#: Rounding error, with a wide margin, of a difference over STEP of numbers near one.
+#: Bound, with a wide margin, of the rounding error of a difference over STEP of numbers near one.
 ROUNDING = 1e-8
 STATES = 9
 
 
 class UserFunction:
-    """A function of the user; its error messages contain its name and its argument.
+    """A user function; error messages contain its name and its argument.
 
     Args:
         function: the Python function.
         name: name of the function in messages.
-        element: element of the findings.
+        element: the element that findings name.
         argument: name of the argument in messages.
     """
 
@@ -34,14 +33,14 @@ class UserFunction:
         self.element, self.argument = element, argument
 
     def run(self, x: object, *arguments: object) -> None:
-        """Call the function; raise ModelError if it raises anything."""
+        """Call the function; raise ModelError if it raises any exception."""
         try:
             self.function(*arguments)
-        except Exception as error:  # the function may raise anything
+        except Exception as error:  # the function may raise any exception
             raise self.wrong(x, f"raises {type(error).__name__}: {error}") from error
 
     def wrong(self, x: object, reason: str) -> ModelError:
-        """Return the error of the function at x."""
+        """Return the error for a wrong result of the function at x."""
         at = x.tolist() if isinstance(x, np.ndarray) else x
         text = f"{self.name} {reason} (at {self.argument} = {at})"
         return ModelError(Finding("user-function", text, "error", self.element))
@@ -54,14 +53,17 @@ class UserFunction:
     def check_slope(
         self, x: object, name: str, given: Array, of: str, value: Callable[[float], Array]
     ) -> None:
-        """Raise ModelError unless `given`, called `name`, is the derivative of `value` at zero."""
+        """Raise ModelError unless `given` is the derivative of `value` at zero.
+
+        The message names them `name` and `of`.
+        """
         if (found := wrong_entry(given, value)) is not None:
             at, slope = found
             entry = self.entry(name, at, float(given[at]))
             raise self.wrong(x, f"has {entry}, but the derivative of {of} is {slope:.6g} there")
 
     def entry(self, name: str, at: tuple[int, ...], number: float) -> str:
-        """Return the description of an entry of a derivative for messages."""
+        """Return the text for an entry of a derivative in messages."""
         return f"{name}[{', '.join(map(str, at))}] = {number:.6g}"
 
 
@@ -70,7 +72,7 @@ def wrong_entry(
 ) -> tuple[tuple[int, ...], float] | None:
     """Compare a given derivative with the derivative of `value` at zero.
 
-    Entries for which `value` is not finite are not compared.
+    Entries at which `value` is not finite are not compared.
 
     Returns:
         None if they agree; otherwise the index of the worst entry and its correct value.

@@ -1,2 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The simulation engine: Numba kernels of (m, d). forward.py has the stages of a tick."""
+"""The simulation engine: Numba kernels with the arguments (m, d).
+
+A tick's stages are in forward.py.
+"""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The sequence of stages in a tick: forward, step, forward_dynamics, inverse."""
+"""Forward, step, forward_dynamics and inverse: the sequences of stages in a tick."""
 
 from __future__ import annotations
 
@@ -52,12 +52,12 @@ from rbdyn_ros.engine.tree.kinematics import com_pos, kinematics, poses
 from rbdyn_ros.engine.tree.loads import subtract_xfrc
 from rbdyn_ros.engine.tree.rne import body_accelerations, rne, rne_acc
 
-#: Warnings of a step, in addition to those of too_much.py. The first two are given once: a joint
-#: came near its singularity, and contact forces often do not converge. The third is that contacts
-#: did not fit in the list.
+#: Warnings of a step, besides the warnings in too_much.py: a joint came near its singularity;
+#: contact forces often do not converge; contacts did not fit in the list. The first two are given
+#: once.
 SINGULAR, UNSOLVED, DROPPED = 1, 2, 4
 
-#: Up to this many timesteps without convergence are normal, as in a fall with its impacts.
+#: Up to this many timesteps without convergence are normal, for example the impacts of a fall.
 FEW_UNSOLVED = 1000
 
 if TYPE_CHECKING:
@@ -77,7 +77,7 @@ def fwd_position(m: Model, d: Data) -> None:
 
 @kernel
 def fwd_velocity(m: Model, d: Data) -> None:
-    """Compute what depends on qvel: com_vel, passive, bias_force, contacts, constraint, rne."""
+    """Run the stages that need qvel: com_vel, passive, bias_force, contacts, constraint, rne."""
     velocity_stages(m, d)
     rne(m, d)
 
@@ -86,7 +86,7 @@ def fwd_velocity(m: Model, d: Data) -> None:
 def make_constraint(m: Model, d: Data) -> None:
     """Write efc_pos, efc_vel, efc_aref and efc_J. Call `com_vel` and `bias_force` first.
 
-    The name is MuJoCo's; all constraints are equations here. Source: RBDA eq 3.11.
+    The name is MuJoCo's, but here all constraints are equations. Source: RBDA eq 3.11.
     """
     if m.nefc > 0:
         call_stage(m.constraint_stage, m, d)
@@ -94,11 +94,11 @@ def make_constraint(m: Model, d: Data) -> None:
 
 @kernel
 def fwd_acceleration(m: Model, d: Data) -> None:
-    """Solve for qacc and all forces of the next step together. Call `fwd_velocity` first.
+    """Solve for qacc together with all forces of the next step. Call `fwd_velocity` first.
 
     Source: engine/step/accelerate.py.
     """
-    passive(m, d)  # an earlier call has left the forces of its solution
+    passive(m, d)  # an earlier call left the forces of its solution in qfrc_passive
     find_contacts(m, d)
     _accelerate(m, d)
 
@@ -117,15 +117,15 @@ def _accelerate(m, d):
 def aba(m: Model, d: Data) -> None:
     """Write qacc by the articulated-body algorithm. Call `fwd_position` and `fwd_velocity` first.
 
-    With mimic joints, constraints or drive modes M is factored instead.
+    For a Model with mimic joints, constraints or drive modes, M is factored instead.
 
-    qacc is the acceleration of continuous time under the forces in the fields: M qacc =
-    qfrc_applied + qfrc_passive - qfrc_bias plus the effect of xfrc_applied, cfrc_contact and
-    constraint forces, K^T lambda with K qacc = k. After forward these are the forces of the next
-    step; after fwd_velocity there are no contact forces, and qfrc_passive is for qvel. Source:
-    RBDA table 7.1, eq 3.17.
+    qacc is the acceleration in continuous time under the forces in d: M qacc = qfrc_applied +
+    qfrc_passive - qfrc_bias plus the effect of xfrc_applied, cfrc_contact and the constraint
+    forces, K^T lambda with K qacc = k. After `forward` these are the forces of the next step.
+    After `fwd_velocity` there are no contact forces, and qfrc_passive is the passive force at
+    qvel. Source: RBDA table 7.1, eq 3.17.
     """
-    stopped, d.nstopped = d.nstopped, 0  # the forces of stops are in qfrc_passive
+    stopped, d.nstopped = d.nstopped, 0  # qfrc_passive already has the forces of stops
     articulated(m, d, 0.0, 1.0, d.qacc)
     d.nstopped = stopped
     if m.nmimic > 0:
@@ -139,8 +139,8 @@ def aba(m: Model, d: Data) -> None:
 def forward(m: Model, d: Data) -> None:
     """Run a tick without integration: write every field that qpos, qvel and forces determine.
 
-    qacc and the forces are those of the next step. Separate stages write qLD (factor_m), cacc and
-    qfrc_inverse (inverse), and energy.
+    qacc and the forces are those of the next step. Separate functions write qLD (factor_m), cacc
+    and qfrc_inverse (inverse), and energy.
     """
     fwd_position(m, d)
     fwd_velocity(m, d)
@@ -158,9 +158,9 @@ def forward_dynamics(m: Model, d: Data) -> None:
 def inverse(m: Model, d: Data) -> None:
     """Write qfrc_inverse and cacc from qpos, qvel and qacc.
 
-    qfrc_inverse is the sum of all forces that cause qacc, from actuators and from xfrc_applied, as
-    in MuJoCo's mj_inverse: xfrc_applied is not read. In RBDA table 5.1 external forces are
-    subtracted instead, as in inverse_with_xfrc.
+    As in MuJoCo's mj_inverse, xfrc_applied is not read: qfrc_inverse is the sum of the actuator
+    forces and the effect of xfrc_applied that cause qacc. RBDA table 5.1 subtracts external
+    forces, as does inverse_with_xfrc.
 
     Source: RBDA table 5.1; MuJoCo mj_inverse.
     """
@@ -213,7 +213,7 @@ def _inverse_of_tree(m, d):
 
 @kernel
 def _inverse_of_kick(m, d):
-    """Write qfrc_inverse and cacc for qacc of a kick, without the drift of free bodies."""
+    """Write qfrc_inverse and cacc for qacc of a kick (flight.py), without drift."""
     if m.ncontact > 0:
         if m.nmimic > 0:
             follow_acceleration(m, d)
@@ -231,7 +231,7 @@ def mass_matrix(m: Model, d: Data, dense: Matrix) -> None:
     poses(m, d)
     com_pos(m, d)
     crb(m, d)
-    if 2 * m.nM < m.nv * (m.nv + 1):  # dofs in different branches have no entry in M
+    if 2 * m.nM < m.nv * (m.nv + 1):  # M has no entry for dofs in different branches
         for i in range(m.nv):
             for k in range(m.nv):
                 dense[i, k] = 0.0
@@ -240,7 +240,7 @@ def mass_matrix(m: Model, d: Data, dense: Matrix) -> None:
 
 @kernel
 def advance(m: Model, d: Data, nstep: int) -> None:
-    """Advance nstep timesteps; the last runs the full tick.
+    """Advance nstep timesteps; the last timestep runs the full tick.
 
     Every timestep runs the same code, so one call with n steps and n calls with one step give the
     same bits.
@@ -254,12 +254,12 @@ def advance(m: Model, d: Data, nstep: int) -> None:
     if not complete:
         _forward_at_start(m, d)
     if m.nvall > m.nv:
-        expand(m, d)  # all coordinates are then at the new state, like qpos
+        expand(m, d)  # then qpos_all and qvel_all also have the new state
 
 
 @kernel
 def step(m: Model, d: Data, nstep: int) -> int:
-    """Advance nstep timesteps; return the sum of their warnings, see above and too_much.py."""
+    """Advance nstep timesteps; return their combined warnings, see above and too_much.py."""
     regular, solved = d.nsingular == 0, not _often_unsolved(m, d)
     too_much = overloaded_joints(m) if d.time == 0.0 else 0
     advance(m, d, nstep)
@@ -279,7 +279,7 @@ def _often_unsolved(m, d):
 
 @kernel
 def _forward_at_start(m, d):
-    """Write the fields of the start of a Runge-Kutta step, which trial states have overwritten."""
+    """Write again the fields of a Runge-Kutta step's start, which trial states overwrote."""
     end, singular, unsolved = d.time, d.nsingular, d.nunsolved
     d.time = d.rk_time[0]
     _swap(d.qpos, d.rk_qpos)
@@ -289,7 +289,7 @@ def _forward_at_start(m, d):
     _swap(d.qpos, d.rk_qpos)
     _swap(d.qvel, d.rk_qvel)
     d.time = end
-    d.nsingular, d.nunsolved = singular, unsolved  # the step has counted this state at its start
+    d.nsingular, d.nunsolved = singular, unsolved  # the step has already counted this state
 
 
 @kernel
@@ -300,7 +300,7 @@ def _swap(x, y):
 
 @kernel
 def substep(m, d):
-    """Advance one timestep with only the stages of the motion, or with installed specialised code.
+    """Advance one timestep with only the stages that the motion needs, or with specialised code.
 
     The contact forces of the step are summed by sum_contacts.
     """

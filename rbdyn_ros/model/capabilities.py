@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The capabilities of a Model `m`: the stages that it needs, and what it supports."""
+"""The optional stages that a Model needs, and the methods that it supports."""
 
 from __future__ import annotations
 
@@ -42,7 +42,10 @@ def needed_stages(m: Any) -> frozenset[str]:
 
 
 def without_derivatives(m: Any) -> tuple[str, str]:
-    """Return the first part of the motion and of the passive forces without derivatives, or ''."""
+    """Return the parts without derivatives, in the motion and in the passive forces.
+
+    Each text names the first such part; '' if all parts have analytic derivatives.
+    """
     turning = [kind for kind, row in JOINT_KINDS.items() if not row.flat]
     curved = np.isin(m.jnt_type, turning)
     motion = {
@@ -60,7 +63,7 @@ def without_derivatives(m: Any) -> tuple[str, str]:
 
 
 def without_implicit_step(m: Any) -> str:
-    """Return the first part that implicit integrators do not support, or ''."""
+    """Return the first part of a Model that implicit integrators do not support, or ''."""
     return _first(
         {
             "constraints (loops, rods, bands, gears or rolling bodies)": m.nefc > 0,

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Trees of bodies that equations connect; only these trees move each other without contact."""
+"""Trees of bodies that equations connect. Other trees can affect each other only by contact."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from rbdyn_ros.model.model import Model
 
 
 def connected_trees(m: Model) -> Ints:
-    """Return, for each body, the first root body of the connected trees it belongs to (nbody,).
+    """Return for each body (nbody,) the first root of the trees connected with its tree.
 
     Loop joints, lengths, rolling, gears and mimic joints connect trees. The world (0) connects
     nothing.
@@ -46,7 +46,7 @@ def coordinate_joints(m: Model) -> Ints:
 
 
 def _equations(m: Model) -> Iterator[list[int]]:
-    """Yield the bodies of each equation."""
+    """Yield, for each equation, the bodies on which it acts."""
     for first, count in zip(m.efc_wrenchadr.tolist(), m.efc_wrenchnum.tolist(), strict=True):
         yield m.wrench_bodyid[first : first + count].tolist()
     for first, count in zip(m.gear_termadr.tolist(), m.gear_termnum.tolist(), strict=True):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The Data: everything that changes while simulating, in one row of numbers."""
+"""The Data: all quantities that change in a simulation, in one row of numbers."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ from rbdyn_ros.model.model import Model
 from rbdyn_ros.model.named_parts import NamedPart
 from rbdyn_ros.other_names import foreign, install_hints, our_words
 
-#: Slots before a Data's row, for kernels: the addresses of the stages DATA_STAGES and of the
-#: Model's table. The slot between them is free for the owner of the row.
+#: Positions, relative to a Data's row, of the addresses that kernels read: of the stages
+#: DATA_STAGES, and of the Model's table. The owner of the row may use the slot between them.
 STAGES_AT, TABLE_AT = -2 - len(DATA_STAGES), -1
-HEAD_SLOTS = 8  # the room before the row is one cache line
+HEAD_SLOTS = 8  # the space before the row is one cache line
 STEP = list(DATA_STAGES).index("step_stage")
 
 
@@ -39,7 +39,7 @@ class Data:
         model: the Model of the robot.
     """
 
-    # single numbers, read through the properties made below
+    # these numbers are read through properties, which are made below
     time: float
     efc_rank: int
     ncon: int
@@ -78,7 +78,7 @@ class Data:
         keep["model_address"] = model.address
         keep.update(_views(model, self.buffer))
         keep["loops"] = _Part(model.loops, self.loop_data) if model.loops else None
-        keep["shapes"] = {}  # shapes of the arrays that functions return
+        keep["shapes"] = {}  # shapes of the arrays that toolbox functions return
         self.qpos[:] = model.qpos0
 
     def __index__(self) -> int:
@@ -129,7 +129,7 @@ class Data:
         self._write_head(STAGES_AT, *self.model.data_stages[:STEP])
 
     def take_table(self, address: int) -> None:
-        """Make the kernels use the table of the Model at an address."""
+        """Make the kernels use the Model's table at an address."""
         self._write_head(TABLE_AT, address)
 
     def take_step_code(self, address: int) -> None:
@@ -146,7 +146,7 @@ class Data:
     __copy__ = copy
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Data:
-        # a copy keeps the Model, unless the Model is copied in the same call
+        # a copy shares the Model, unless the same deepcopy also copies the Model
         model = memo.get(id(self.model), self.model)
         return self.copy() if model is self.model else restored(model, self.buffer)
 
@@ -182,19 +182,19 @@ class Data:
 
     def _repr_html_(self) -> str:
         """Return a picture and a table of coordinates for a notebook."""
-        # it is imported here, because view is a higher layer
+        # imported here, because `view` is a higher layer
         return str(import_module("rbdyn_ros.view.notebook").html_of_data(self))
 
 
 class _Part:
-    """The fields of the Data of the loop joints, which is part of another Data."""
+    """The fields of the loop joints' Data, which is part of another Data."""
 
     def __init__(self, model: Model, buffer: NDArray[np.float64]) -> None:
         vars(self).update(_views(model, buffer))
 
 
 def _views(model: Model, buffer: NDArray[np.float64]) -> dict[str, NDArray[Any]]:
-    """Return every field as a view into the buffer; single numbers with an underscore."""
+    """Return every field as a view into the buffer; names of single numbers begin with "_"."""
     if "data_places" not in model.kept:
         model.kept["data_places"] = _places(model)
     of_kind = {"float": buffer, "int": buffer.view(np.int64)}
@@ -203,7 +203,7 @@ def _views(model: Model, buffer: NDArray[np.float64]) -> dict[str, NDArray[Any]]
 
 
 def _places(model: Model) -> Sequence[tuple[str, str, slice, tuple[int, ...]]]:
-    """Return the name, the kind, the place in the row and the shape of every field."""
+    """Return the name, the element type, the slice of the row and the shape of every field."""
     places = []
     for field in DATA_FIELDS:
         shape, begin = field.shape(vars(model)), model.data_offsets[field.name]

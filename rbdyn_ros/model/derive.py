@@ -69,7 +69,7 @@ def derive(primary: NamedArrays, names: Mapping[str, Sequence[str]]) -> dict[str
 
 
 def starts(lengths: Any) -> Ints:
-    """Return the first index of each share of an array, given the lengths of the shares."""
+    """Return the first index of each part of an array, given the lengths of the parts."""
     sizes = np.asarray(lengths, np.int64)
     begins: Ints = np.cumsum(sizes) - sizes
     return begins
@@ -104,11 +104,11 @@ def _bodies(primary: NamedArrays, kinds: Sequence[JointKind]) -> dict[str, NDArr
 
 
 def _in_flight(known: NamedArrays) -> dict[str, Ints]:
-    """Return the single bodies and the roots of the trees that engine/tree/flight.py moves.
+    """Return the single bodies and the roots of the trees that can be in flight (flight.py).
 
-    Bodies in loops, lines and gears are left out, because these constraints need a step like
-    Euler's. Bodies with rotors on a free joint, or with moments of inertia that no body can have,
-    are also left out.
+    Bodies in loops, lines and gears are left out, because these constraints need an Euler step.
+    Also left out are bodies with rotors on a free joint, and bodies with impossible moments of
+    inertia.
     """
     bodies, root = np.arange(len(known["body_parentid"])), known["body_rootid"]
     free = (known["jnt_type"] == JointType.FREE) & (known["jnt_reversed"] == 0)

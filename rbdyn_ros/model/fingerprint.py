@@ -9,8 +9,8 @@ from typing import Any
 
 from rbdyn_ros.model.declared.model_fields import MODEL_FIELDS, NAME_DIMS
 
-#: Fields that sha256 leaves out, because geom_touches and push_geom contain the effect of these
-#: numbers of robots and filters.
+#: Fields (numbers of robots, and filters) that sha256 leaves out, because geom_touches and
+#: push_geom contain their effect.
 _NOT_HASHED = (
     "key_qpos",
     *("jnt_class", "jnt_acceleration", "jnt_deceleration", "jnt_jerk"),
@@ -28,9 +28,9 @@ _OF_GEOMETRIES = (
 def fingerprint(m: Any) -> str:
     """Return the SHA-256 of the names and arrays of a Model, without the options.
 
-    Fields that older versions lacked are left out if they have no effect: jnt_class, which follows
-    from the addresses; limits of planned motions; filters that exclude nothing; and geometries
-    that nothing can touch.
+    Fields that older versions lacked are left out if they have no effect, so that the hash does
+    not change: jnt_class, which follows from the addresses; limits of planned motions; filters
+    that exclude nothing; and geometries that nothing can touch.
     """
     idle = () if m.ncontact > 0 else _OF_GEOMETRIES
     unnamed = (*idle, "nkey")
@@ -43,6 +43,7 @@ def fingerprint(m: Any) -> str:
         if field.name == "geom_touches":
             if (values == 1).all():
                 continue
-            digest.update(b"geom_touches")  # push_geom may have the same bytes
+            # the label is needed because push_geom may have the same bytes
+            digest.update(b"geom_touches")
         digest.update(values.tobytes())
     return digest.hexdigest()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The parts that two Models have in common, by their names, and for joints by their types, too."""
+"""Find the parts that two Models have in common, by names and, for joints, also by types."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class Match:
         }
 
     def coordinates(self, old: Array, new: Array) -> Array:
-        """Return positions (nq,) of the new Model: `old` for common joints, else `new`."""
+        """Return positions (nq,) of the new Model: `old` for common joints, `new` for others."""
         qpos = np.array(new)
         before, now = self.places["nq"]
         qpos[now] = old[before]
@@ -67,7 +67,7 @@ def _common_joints(old: Model, new: Model) -> tuple[Ints, Ints]:
 def _entries(
     joints: tuple[Ints, Ints], old: Model, new: Model, address: str, number: str
 ) -> tuple[Ints, Ints]:
-    """Return the indices of the entries of common joints in two Models."""
+    """Return the indices, in both Models, of the entries of common joints."""
     kinds = joint_kinds(old.jnt_type, old.jnt_usertype)
     pairs = [
         (getattr(old, address)[a] + n, getattr(new, address)[b] + n)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The Model: everything that stays constant during a simulation, read-only."""
+"""The Model: all quantities that are constant in a simulation; it is read-only."""
 
 from __future__ import annotations
 
@@ -55,13 +55,13 @@ from rbdyn_ros.model.tree.graph import Graph
 from rbdyn_ros.model.tree.loops import loop_joints_alone
 from rbdyn_ros.other_names import foreign, install_hints, our_words
 
-#: Timesteps that one call can take in any Model; in a large Model they take about 0.1 s.
+#: One call may take at least this number of timesteps; in a large Model they need about 0.1 s.
 FEW_STEPS = 8
 
-#: Most work of one call, in bodies times timesteps; a body takes about 0.3 us.
+#: Largest work of one call, in bodies times timesteps; a body takes about 0.3 us per timestep.
 WORK_AT_ONCE = 5000
 
-#: The attributes with the numbers of parts, and the lists of their names.
+#: The attributes that map parts to their numbers, and the lists of the parts' names.
 _NUMBERED = {
     "body_numbers": "body_names",
     "jnt_numbers": "jnt_names",
@@ -79,7 +79,7 @@ class Model:
         name: name of the robot.
         body_names, jnt_names, frame_names: names in the order of the arrays; all are in NAMES.
         opt: options, which are copied; None: the default options.
-        loops: a Model of the joints that close loops, each on a fixed world, or None.
+        loops: a Model of the joints that close loops, see model/tree/loops.py; None without loops.
         data_offsets: first slot of each field in a Data's row.
         data_slots: length of that row.
         kept: results that functions of the Model compute once and reuse, by name.
@@ -99,13 +99,13 @@ class Model:
             name: name of the robot.
             arrays: the fields PRIMARY; fields DERIVED are ignored and computed again.
             names: the lists NAMES.
-            opt: options, which are copied; the default options if left out.
+            opt: options, which are copied; None: the default options.
             findings: warnings and notes of the checks.
 
         Raises:
             ModelError: an argument is not allowed (the message lists all errors of the arrays), or
-                a user's function is not registered or has another number of coordinates.
-            ParameterError: the integrator in opt cannot move this robot.
+                a user function is not registered or has a wrong number of coordinates.
+            ParameterError: the integrator in opt does not support this robot.
         """
         if vars(self):
             raise _read_only("__init__")
@@ -123,7 +123,7 @@ class Model:
 
     @property
     def lock_stages(self) -> tuple[str, ...]:
-        """The stage that checks drives: only constraints can lock them."""
+        """The name of the stage that checks drives, if constraints can lock them."""
         return ("lock_stage",) if self.nefc > 0 else ()
 
     @functools.cached_property
@@ -138,7 +138,8 @@ class Model:
     def data_stages(self) -> tuple[int, ...]:
         """The addresses of the stages DATA_STAGES that a new Data begins with."""
         stages = self._data_stages
-        if self.ncone > 0 and self.opt.exact_stops:  # exact limits of ball joints need M
+        # exact limits of ball joints need M, so these stages too
+        if self.ncone > 0 and self.opt.exact_stops:
             more = {name: stage_address(name) for name in COUPLING_STAGES}
             pairs = zip(DATA_STAGES, stages, strict=True)
             stages = tuple(more.get(name, address) for name, address in pairs)
@@ -162,7 +163,7 @@ class Model:
         offsets = [*self.opt.addresses, *self.data_offsets.values()]
         table = np.array([*sizes, *self.stages.values(), loops, *arrays, *offsets], np.int64)
         table = immutable(table)
-        # setdefault ensures that two threads at once return the same array
+        # with setdefault, two threads that call this at once return the same array
         kept: NDArray[np.int64] = self.__dict__.setdefault("table", table)
         return kept
 
@@ -173,7 +174,7 @@ class Model:
 
     @functools.cached_property
     def work(self) -> int:
-        """Largest work of a timestep: a body of a plain tree counts 1, a multiplication 0.01."""
+        """Estimated work of a timestep: a body of a plain tree counts 1, a multiplication 0.01."""
         factorisation = int((self.M_rownnz**2).sum()) // 100 if self.nM else 0
         constraints = self.nefc * (self.nv + self.nefc)
         contacts = self.nobstacle * (self.ngeommoving + self.nvert // 16) + 4 * self.nplace
@@ -189,7 +190,7 @@ class Model:
     def __index__(self) -> int:
         return int(self.address)
 
-    # for type checkers only: at run time a __getattr__ would slow every access
+    # for type checkers only, because at run time a __getattr__ would slow every access
     if TYPE_CHECKING:
 
         def __getattr__(self, name: str) -> Any: ...
@@ -206,17 +207,26 @@ class Model:
     key_numbers: PartNumbers
 
     def body_id(self, body: str | int) -> int:
-        """Return the number of a body; raise ModelError with the nearest name."""
+        """Return the number of a body.
+
+        Raise ModelError, with the nearest name, if it is unknown.
+        """
         if isinstance(body, str) and body in self.frame_numbers.keys() - self.body_numbers.keys():
             raise self._no_body(self.frame_id(body))
         return number_of("body", self.body_numbers, self.body_names, body)
 
     def jnt_id(self, joint: str | int) -> int:
-        """Return the number of a joint; raise ModelError with the nearest name."""
+        """Return the number of a joint.
+
+        Raise ModelError, with the nearest name, if it is unknown.
+        """
         return number_of("joint", self.jnt_numbers, self.jnt_names, joint)
 
     def frame_id(self, frame: str | int) -> int:
-        """Return the number of a frame; raise ModelError with the nearest name."""
+        """Return the number of a frame.
+
+        Raise ModelError, with the nearest name, if it is unknown.
+        """
         return number_of("frame", self.frame_numbers, self.frame_names, frame)
 
     def loop_id(self, joint: str | int) -> int:
@@ -224,11 +234,11 @@ class Model:
         return number_of("loop joint", self.loop_numbers, self.loop_names, joint)
 
     def geom_id(self, geom: str | int) -> int:
-        """Return the number of a geometry; raise ModelError with the nearest name."""
+        """Return the number of a geometry; raise ModelError, with the nearest name, if unknown."""
         return number_of("geometry", self.geom_numbers, self.geom_names, geom)
 
     def key_id(self, key: str | int) -> int:
-        """Return the number of a keyframe; raise ModelError with the nearest name."""
+        """Return the number of a keyframe; raise ModelError, with the nearest name, if unknown."""
         return number_of("keyframe", self.key_numbers, self.key_names, key)
 
     def _no_body(self, frame: int) -> ModelError:
@@ -271,12 +281,12 @@ class Model:
 
     @property
     def functions(self) -> dict[str, NDArray[np.int64]]:
-        """Addresses of the functions of the user: CALLBACK_FIELDS."""
+        """Addresses of user functions: the fields CALLBACK_FIELDS."""
         return {field.name: getattr(self, field.name) for field in CALLBACK_FIELDS}
 
     @functools.cached_property
     def graph(self) -> Graph:
-        """The connectivity graph of bodies and joints, with regular numbering."""
+        """The connectivity graph of bodies and joints, with a regular numbering."""
         parents, bodies = self.body_parentid[1:], np.arange(1, self.nbody)
         turned = self.jnt_reversed == 1
         p = np.concatenate([np.where(turned, bodies, parents), self.loop_bodyid[:, 0]])
@@ -285,7 +295,7 @@ class Model:
 
     @functools.cached_property
     def not_differentiable(self) -> tuple[str, str]:
-        """The first part of the motion, and of the passive forces, without derivatives, or ''."""
+        """The first part without derivatives, in the motion and in the passive forces, or ''."""
         return without_derivatives(self)
 
     @functools.cached_property
@@ -297,13 +307,13 @@ class Model:
         """Return a Model with some arrays (or its findings) replaced, and a copy of the options.
 
         Only the fields INERTIAS and REPLACEABLE can be replaced; to change other fields, build a
-        Model from a changed Description. body_fullinertia, or body_inertia with body_iquat, are
-        updated from each other, and body_subtreemass from the masses. A new mass alone does not
-        change the inertias. dof_inertia0 and geom_mass0 are computed again unless they are given.
-        The Model keeps its user's functions, even if their names were registered again.
+        Model from a changed Description. body_fullinertia follows from body_inertia with
+        body_iquat, or the reverse, and body_subtreemass follows from the masses. A new mass alone
+        does not change the inertias. dof_inertia0 and geom_mass0 are computed again unless they
+        are given. The Model keeps its user functions, even if their names were registered again.
 
         Raises:
-            ModelError: a field is not replaceable, or an array has a wrong shape or wrong numbers.
+            ModelError: a field cannot be replaced, or an array has a wrong shape or wrong numbers.
         """
         new = {field.name: getattr(self, field.name) for field in MODEL_FIELDS}
         changed = check_replacements(vars(self), arrays)
@@ -359,7 +369,7 @@ def unchecked_model(
     findings: Sequence[Finding] = (),
     copied: Model | None = None,
 ) -> Model:
-    """Return a Model from arrays that are known to be right: compiled, checked or copied.
+    """Return a Model from arrays that are known to be valid: compiled, checked or copied.
 
     Args:
         name: name of the robot.
@@ -367,11 +377,11 @@ def unchecked_model(
         names: the lists NAMES.
         opt: options; None: the default options.
         findings: warnings and notes of the checks.
-        copied: a Model with the same joints; its user's functions and its Model of the loop joints
-            are used instead of the registered functions and a new Model; None: no such Model.
+        copied: a Model with the same joints, whose user functions and Model of the loop joints are
+            used; None: registered functions and a new Model of the loop joints are used.
 
     Raises:
-        ModelError: a user's function is not registered, or has another number of coordinates.
+        ModelError: a user function is not registered, or has a wrong number of coordinates.
     """
     m = Model.__new__(Model)
     _fill(m, name, arrays, names, opt, findings, copied)
@@ -384,13 +394,13 @@ def with_arrays(
     findings: Sequence[Finding] | None = None,
     weighs: Sequence[str] = CONSTANTS,
 ) -> Model:
-    """Return a Model with other arrays, which are known to be right, and a copy of the options.
+    """Return a Model with other arrays, which are known to be valid, and a copy of the options.
 
     Args:
         m: the Model.
         arrays: the fields PRIMARY; missing DERIVED fields are computed.
         findings: warnings and notes; None: the findings of m.
-        weighs: the names of CONSTANTS to compute again from the inertias.
+        weighs: the names of the CONSTANTS that are computed again from the inertias.
     """
     kept = m.findings if findings is None else findings
     new = unchecked_model(m.name, arrays, m.names, copy.copy(m.opt), kept, m)
@@ -431,7 +441,7 @@ def _fill(
 
 
 def _registered_functions(m: Model) -> dict[str, NDArray[Any]]:
-    """Return the user's functions; raise ModelError if a function is missing or does not fit."""
+    """Return the user functions; raise ModelError if a function is missing or does not fit."""
     lists = (m.jnt_usertype, registered_joint), (m.jnt_motion_name, registered_motion)
     found = {}
     for field, (names, registered) in zip(CALLBACK_FIELDS, lists, strict=True):

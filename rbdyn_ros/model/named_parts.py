@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A part of a Model or a Data by its name: `m.joint("elbow").range`, `d.joint("elbow").qpos`."""
+"""Parts of a Model or a Data by name: `m.joint("elbow").range`, `d.joint("elbow").qpos`."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ Kind = Literal["joint", "body", "geom", "key"]
 
 #: First dimension of the fields of each kind of part.
 _DIMS = {"joint": ("njnt", "nq", "nv"), "body": ("nbody",), "geom": ("ngeom",), "key": ("nkey",)}
-#: Prefixes of field names that can be left out: m.joint(name).range is the row of m.jnt_range.
+#: Prefixes that can be left out of a field's name: m.joint(name).range is the row of m.jnt_range.
 _PREFIXES = {"joint": ("jnt_", "dof_"), "body": ("body_",), "geom": ("geom_",), "key": ("key_",)}
 
 
 def _attributes(fields: Sequence[Field], kind: str) -> dict[str, Field]:
-    """Return the fields of a kind of part by their full and by their short names."""
+    """Return the fields of a kind of part, by their full names and by their short names."""
     of_kind = [field for field in fields if field.dims and field.dims[0] in _DIMS[kind]]
     found = {field.name: field for field in of_kind}
     for prefix in _PREFIXES[kind]:
@@ -45,11 +45,11 @@ _WORDS: dict[Owner, str] = {"Model": "m", "Data": "d"}
 
 
 class NamedPart:
-    """A joint, a body, a geometry or a keyframe, with its entries of the arrays as attributes.
+    """A joint, body, geometry or keyframe, with its entries of the arrays as attributes.
 
-    An attribute is a view: a number is an array of shape (1,), as in MuJoCo's Python bindings. The
-    prefix of a field's name can be left out: `m.joint(name).range` is the row of m.jnt_range. For
-    a Data the views are writable, and an assignment writes into them.
+    An attribute is a view; a single number is an array of shape (1,), as in MuJoCo's Python
+    bindings. The prefix of a field's name can be left out: `m.joint(name).range` is the row of
+    m.jnt_range. For a Data the views are writable, and an assignment writes into them.
 
     Attributes:
         name: name of the part.
@@ -92,7 +92,8 @@ class NamedPart:
         if field.dims[0] not in ("nq", "nv"):
             return values[self.id : self.id + 1] if values.ndim == 1 else values[self.id]
         m = self._of if self._owner == "Model" else self._of.model
-        if m.jnt_class[self.id] != JointClass.FREE:  # other joints determine its coordinates
+        # another joint or a prescribed motion determines its coordinates
+        if m.jnt_class[self.id] != JointClass.FREE:
             if not hasattr(self._of, f"{field.name}_all"):
                 text = f"joint '{self.name}' is driven or a mimic joint and has no {field.name}"
                 raise AttributeError(text)

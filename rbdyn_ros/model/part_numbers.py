@@ -9,13 +9,13 @@ import numpy as np
 
 from rbdyn_ros.errors import Finding, ModelError, did_you_mean
 
-#: The number of each part of one kind, by name and by number. This is a plain dict, because a
-#: look-up in a subclass of dict takes twice the time.
+#: The number of each part of one kind, by its name and by its number. It is a plain dict, because
+#: a look-up in a subclass of dict takes twice the time.
 PartNumbers = dict[str | int, int]
 
 
 def part_numbers(names: Sequence[str]) -> PartNumbers:
-    """Return the numbers of the parts with these names."""
+    """Return the dict of the numbers of parts, given their names in order."""
     numbers: PartNumbers = {name: i for i, name in enumerate(names)}
     return numbers | {i: i for i in range(len(names))}
 

@@ -15,10 +15,10 @@ from rbdyn_ros.model.declared.joints import JointType
 from rbdyn_ros.model.declared.model_fields import SIZES
 from rbdyn_ros.model.geometry.geom_pairs import MOST_AXES, MOST_FOUND, links_of
 
-# most contacts of a geometry and an obstacle besides the contacts at the corners of the geometry
+# largest number of contacts of a geometry and an obstacle, besides those at the geometry's corners
 OF_BOX = 8
 OF_FIELD = 32  # room for contacts of a geometry with terrain
-OF_PAIR = 8  # most contacts of two geometries that push each other
+OF_PAIR = 8  # largest number of contacts of two geometries that push each other
 MOST_LISTED = 1000  # room for contacts in a Model with few geometries
 OF_GEOM = 16  # room for contacts of each geometry in a Model with many geometries
 MOST_LAGGED = 16  # lagged forces that Newton's method moves together
@@ -26,7 +26,7 @@ MOST_LAGGED = 16  # lagged forces that Newton's method moves together
 #: Largest matrix, in entries of its triangle, of a Model whose moving bodies push each other.
 MAX_SKYLINE = 8_000_000
 
-#: For each of these sizes, an array of this length.
+#: For each of these sizes, an array with this length.
 _LENGTHS = {
     "nq": "qpos0",
     "nv": "dof_bodyid",
@@ -121,7 +121,7 @@ def sizes_of(arrays: Mapping[str, NDArray[Any]], nloopdata: int) -> dict[str, in
 
 
 def _placed(pairs: NDArray[Any], links: int, count: int) -> int:
-    """Return nplace: the first nplace geometries include all geometries of pushing pairs."""
+    """Return nplace: pushing pairs contain only the first nplace geometries."""
     if len(pairs) == 0:
         return 0
     return count if (pairs >= links).any() else links
@@ -144,7 +144,7 @@ def moving_pairs(arrays: Mapping[str, NDArray[Any]]) -> int:
 
 
 def skyline_entries(arrays: Mapping[str, NDArray[Any]]) -> int:
-    """Return the entries of the lower triangle that contact between moving bodies needs, or 0.
+    """Return the size of the lower triangle that contact between moving bodies needs, or 0.
 
     The result is also 0 if this matrix or M would be too large; too_large_matrix then refuses the
     Model.

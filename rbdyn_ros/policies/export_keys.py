@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The keys that are read from exports; other keys are ignored."""
+"""The keys of exported policies that are read; other keys are ignored."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -16,7 +16,7 @@ RANGE = kinds.OrNothing(kinds.NumberList(2), ())
 
 @dataclass(frozen=True)
 class SomeKeys(Table):
-    """A table of which only some keys are read."""
+    """A table that ignores unknown keys."""
 
     def read_table(self, node: YamlTable, at: kinds.ValuePlace) -> Any:
         nodes = {name: below for name, below in node.nodes.items() if name in self.rows}

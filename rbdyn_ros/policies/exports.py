@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Exports of training frameworks, rewritten as policy files.
+"""Rewrite exports of training frameworks as policy files.
 
 Isaac Lab: the deploy.yaml that unitree_rl_lab writes next to the ONNX file. mjlab: the metadata in
 the ONNX file. legged_gym: the configuration with which unitree_rl_gym runs a policy in MuJoCo.
@@ -19,14 +19,14 @@ from rbdyn_ros.policies.export_keys import ISAAC_LAB, LEGGED_GYM, SomeKeys
 from rbdyn_ros.policies.network import metadata_of
 from rbdyn_ros.policies.spec import TERMS
 
-#: Our names of terms that other frameworks or versions name differently.
+#: Our names of observation terms, by their names in other frameworks or versions.
 ALIASES = {
     "joint_pos": "joint_pos_rel",
     "joint_vel": "joint_vel_rel",
     "actions": "last_action",
     "command": "velocity_commands",
 }
-#: Actions per second of a policy whose metadata lacks the rate, as in mjlab's tasks [Hz].
+#: Action rate of a policy whose metadata has no rate; mjlab's tasks use it [Hz].
 RATE = 50.0
 #: Period of the gait of legged_gym's humanoids [s].
 GAIT = 0.8
@@ -37,16 +37,16 @@ Words = dict[str, Any]
 
 
 def as_policy_file(path: Path, data: bytes, network: str | Path, joints: Sequence[str]) -> bytes:
-    """Return the text of a policy file.
+    """Return the text of a policy file, made from an export; return a policy file unchanged.
 
     Args:
         path: path of the file.
-        data: its content, if it is not an ONNX file.
-        network: path of another ONNX file; empty: no other file.
+        data: content of the file; not used for an ONNX file.
+        network: path of the ONNX file; empty: the path in the export.
         joints: names of the joints, for exports without names.
 
     Raises:
-        DescriptionError: an export lacks something or cannot be used.
+        DescriptionError: the export lacks a value, or has an unsuitable value.
     """
     if path.suffix == ".onnx":
         return _written(_of_mjlab(path))
@@ -77,7 +77,10 @@ def _refuse(path: Path, code: str, message: str, found: str = "", allowed: str =
 
 
 def _named(joints: Sequence[str], count: int, path: Path) -> list[str]:
-    """Return the given names of joints for an export without names; refuse a wrong number."""
+    """Return the names of joints as a list.
+
+    Raise DescriptionError unless there are `count` names.
+    """
     if len(joints) != count:
         message = (
             f"the export has numbers for {counted(count, 'joint')} but no names, and the "
@@ -104,7 +107,7 @@ def _term(name: str, path: Path, **more: Any) -> Words:
 
 
 def _of_isaac_lab(given: Given, path: Path, joints: Sequence[str]) -> Words:
-    """Return the words; gains are in the robot's order of joints, other lists in the network's."""
+    """Return an Isaac Lab export as a policy file's keys and values, in the network's order."""
     order, places = given["joint_ids_map"], len(given["stiffness"])
     names = _named(joints, places, path)
     if len(set(order)) != len(order) or max(order, default=0) >= places:
@@ -142,7 +145,10 @@ def _of_isaac_lab(given: Given, path: Path, joints: Sequence[str]) -> Words:
 
 
 def _of_legged_gym(given: Given, path: Path, other: bool, joints: Sequence[str]) -> Words:
-    """Return the words of a policy; the size of the observation determines its layout."""
+    """Return a legged_gym export as a policy file's keys and values.
+
+    The size of the observation determines its layout.
+    """
     count = len(given["default_angles"])
     names = _named(joints, count, path)
     _check_lengths(path, count, kps=given["kps"], kds=given["kds"])

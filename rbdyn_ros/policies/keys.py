@@ -19,7 +19,7 @@ LONGEST = 1000
 
 
 def _each(kind: Number) -> Either:
-    """Return the kind of a value: one number for all entries, or a list with one for each."""
+    """Return the kind of a value that is one number for all entries, or a list of numbers."""
     return Either(scalar=kind, items=NumberList(each=kind))
 
 

@@ -16,26 +16,26 @@ def metadata_of(path: Path) -> Mapping[str, str]:
     """Return the metadata of an ONNX file.
 
     Raises:
-        DescriptionError: it is not an ONNX file.
+        DescriptionError: the file is not an ONNX file.
         RbdynError: onnxruntime is not installed.
     """
     return dict(_session(path).get_modelmeta().custom_metadata_map)
 
 
 class Network:
-    """A network that maps a vector to a vector, and that can have memory.
+    """A network that maps a vector to a vector; it may have memory.
 
-    Inputs other than the first are memory: a recurrent network's input h_in gets its output h_out
-    of the step before, and zeros at first.
+    Inputs other than the first are memory: the input h_in gets the output h_out of the previous
+    call, and zeros in the first call.
 
     Args:
         path: path of the ONNX file.
         inputs: number of values in an observation.
         outputs: number of values in an action.
-        listed: the parts of the observation in words, for messages.
+        listed: the parts of the observation, as text for messages.
 
     Raises:
-        DescriptionError: it is not an ONNX file, or its inputs or outputs do not fit.
+        DescriptionError: the file is not an ONNX file, or its inputs or outputs do not fit.
         RbdynError: onnxruntime is not installed.
     """
 
@@ -58,8 +58,8 @@ class Network:
         try:
             self(np.zeros(inputs))
         except RbdynError:
-            pass  # only these numbers are refused, so the network runs
-        except Exception as error:  # onnxruntime has its own classes of errors
+            pass  # the network runs, but its numbers for zeros are not finite
+        except Exception as error:  # onnxruntime raises its own classes of errors
             text = (
                 f"the network does not run on {counted(inputs, 'number')}: "
                 f"{str(error).splitlines()[0]}"
@@ -82,10 +82,10 @@ class Network:
         self._state = {name: np.zeros(shape, np.float32) for name, shape in shapes}
 
     def __call__(self, observation: Array) -> Array:
-        """Return the action for an observation, (n), and update the memory.
+        """Return the action (outputs,) for an observation (inputs,), and update the memory.
 
         Raises:
-            RbdynError: the action is not finite.
+            RbdynError: the action or the new memory is not finite.
         """
         given = {self._first: observation.astype(np.float32)[None, :]} | self._state
         action, *state = self._session.run(self._outputs, given)
@@ -106,7 +106,7 @@ def _refused(path: Path, code: str, text: str) -> DescriptionError:
 
 
 def _size(dimension: Any) -> int:
-    """Return a dimension as a number: 1 for a dimension without a number, which is the batch."""
+    """Return the size of an input's dimension; 1 if the size is open, as of a batch."""
     return dimension if isinstance(dimension, int) else 1
 
 
@@ -124,6 +124,6 @@ def _session(path: Path) -> Any:
     options.log_severity_level = 4
     try:
         return onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
-    except Exception as error:  # each release has other classes of errors
+    except Exception as error:  # the classes of errors differ between releases
         text = f"{quote(path.name)} cannot be read as ONNX: {str(error).splitlines()[0]}"
         raise _refused(path, "bad-network", text) from error

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A policy acts at its own rate, on joint and base states of about the same time."""
+"""Runs a policy at its own rate, on joint and base states of about the same time."""
 
 from dataclasses import dataclass
 
@@ -29,17 +29,16 @@ class JointsState:
 
 
 class Pacer:
-    """Computes position targets from states, without ROS.
+    """Computes a policy's position targets from joint and base states, without ROS.
 
     An action needs a base state that is as new as the joint state. If the joint state arrives
-    first, it waits for the base state; in lock-step both have the same stamp.
+    first, it waits for the base state.
 
     Args:
         policy: the policy that computes the actions.
-        timeout: largest difference between the stamps of the two states; beyond it there is no
-            action [s].
-        command_timeout: a velocity command is valid for this long, by the stamps of states [s];
-            then the command to stand replaces it.
+        timeout: largest difference between the stamps of the two states of an action [s].
+        command_timeout: time for which a velocity command is valid, by the stamps of states [s];
+            afterwards the command is zero.
     """
 
     def __init__(self, policy: LearnedPolicy, timeout: float, command_timeout: float) -> None:
@@ -50,7 +49,7 @@ class Pacer:
         self.restart()
 
     def restart(self) -> None:
-        """Return to the state at the start, without any states."""
+        """Forget all states and reset the policy."""
         self._policy.reset()
         self._command: Array = np.zeros(3)
         self._commanded: int | None = None
@@ -65,11 +64,14 @@ class Pacer:
         self._command, self._commanded = command, self._now
 
     def take_base(self, stamp: int, base: BaseState) -> JointsState | None:
-        """Store a state of the base; return the joint state that it completes, if any.
+        """Store a state of the base; act if a joint state waits for it.
+
+        Returns:
+        The joint state for which the policy acted, or None.
 
         Raises:
-            RbdynError: the state is newer than the joints by more than `timeout`, or the network
-                fails.
+            RbdynError: the state is newer than the joint state by more than `timeout`, or the
+                network fails.
         """
         self._restart_after_reset(stamp, self._base_stamp)
         if 0 <= self._now < stamp - self._timeout:
@@ -86,7 +88,10 @@ class Pacer:
         return waiting
 
     def take_joints(self, state: JointsState) -> JointsState | None:
-        """Store a state of the joints; return it if the present targets answer it.
+        """Store a state of the joints; act if an action is due and the base state is new enough.
+
+        Returns:
+        The state if the present targets are valid for it, or None.
 
         Raises:
             RbdynError: the network fails.
@@ -97,7 +102,7 @@ class Pacer:
         waiting = self._waiting
         waits = waiting is not None and 0 < state.stamp - waiting.stamp <= self._timeout
         if waits or not self._is_due(state.stamp):
-            # the first state of an action still waits for a late state of the base
+            # no action is due, or an earlier joint state still waits for its base state
             return state if self._actions > 0 and near else None
         if self._base_stamp < state.stamp:
             self._waiting = state
@@ -123,7 +128,7 @@ class Pacer:
         self._actions = max(self._actions, int(behind)) + 1
 
     def _wanted(self, stamp: int) -> Array:
-        """Return the velocity command that is valid at a stamp; zero without a valid command."""
+        """Return the velocity command at a stamp: the last command if still valid, or zero."""
         if self._commanded is None or stamp - self._commanded > self._command_timeout:
             return np.zeros(3)
         return self._command

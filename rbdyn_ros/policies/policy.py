@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A policy: from measurements and commands to position targets of the joints."""
+"""A policy maps measurements and commands to position targets of the joints."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -20,9 +20,9 @@ from rbdyn_ros.policies.network import Network
 from rbdyn_ros.policies.reader import read_policy
 from rbdyn_ros.policies.spec import ObservationTerm, PolicySpec
 
-#: Direction of gravity, in world axes.
+#: Direction of gravity in world axes.
 DOWN = np.array([0.0, 0.0, -1.0])
-#: Largest error of the length of a quaternion.
+#: Largest deviation of a quaternion's length from 1.
 UNIT = 1e-3
 
 
@@ -32,8 +32,8 @@ class BaseState:
 
     Attributes:
         quat: orientation in the world, w, x, y, z.
-        angular: velocity in the axes of the base, (3,) [rad/s].
-        linear: velocity in the axes of the base, (3,) [m/s].
+        angular: angular velocity in the axes of the base, (3,) [rad/s].
+        linear: linear velocity in the axes of the base, (3,) [m/s].
     """
 
     quat: Array
@@ -65,7 +65,7 @@ class LearnedPolicy:
         self.reset()
 
     def reset(self) -> None:
-        """Clear history, last action, memory of the network and phase of the gait."""
+        """Clear the history, the last action, the network's memory and the phase of the gait."""
         self._network.reset()
         self._action = np.zeros(len(self.spec.joints))
         self._past: list[list[Array]] = [[] for _ in self.spec.terms]
@@ -110,13 +110,13 @@ class LearnedPolicy:
     def _with_history(past: list[Array], value: Array, term: ObservationTerm) -> list[Array]:
         """Return the latest values of a term, including the new value.
 
-        At first all values are the new value.
+        In the first call all values are the new value.
         """
         scaled = np.clip(value, *term.clip) * np.array(term.scale)
         return [*past, scaled][-term.history :] if past else [scaled] * term.history
 
     def _values(self, q: Array, v: Array, base: BaseState, command: Array) -> Mapping[str, Array]:
-        """Return the numbers of all terms, as Isaac Lab defines them."""
+        """Return the present numbers of each observation term, as Isaac Lab defines them."""
         return {
             "base_lin_vel": base.linear,
             "base_ang_vel": base.angular,
@@ -128,7 +128,10 @@ class LearnedPolicy:
         } | {term.name: self._phase(term) for term in self.spec.terms if term.name == "gait_phase"}
 
     def _phase(self, term: ObservationTerm) -> Array:
-        """Return the sine and cosine of the phase; at the first action the phase is one step."""
+        """Return the sine and cosine of the gait's phase.
+
+        The first action has the phase of one step.
+        """
         angle = math.tau * (self._steps + 1) / (self.spec.rate * term.period)
         return np.array([math.sin(angle), math.cos(angle)])
 
@@ -165,7 +168,7 @@ class PolicyJoints:
         return self._policy.act(d.qpos[self._qposadr], d.qvel[self.dofadr], base, command)
 
     def apply(self, d: Data) -> None:
-        """Set the efforts that drive the joints to the latest targets, within their limits."""
+        """Write the PD efforts towards the latest targets to d.qfrc_applied, within the limits."""
         spec, target = self._policy.spec, self._policy.target
         stretch = target - d.qpos[self._qposadr]
         effort = spec.stiffness * stretch - spec.damping * d.qvel[self.dofadr]
@@ -173,7 +176,7 @@ class PolicyJoints:
 
 
 def checked_base(base: BaseState) -> BaseState:
-    """Return a state of a base; raise ParameterError if it is not a state."""
+    """Return a BaseState with float arrays; raise ParameterError for wrong shapes or values."""
     quat = finite("quat", base.quat, (4,))
     if abs(float(np.linalg.norm(quat)) - 1.0) > UNIT:
         text = f"quat has the length {float(np.linalg.norm(quat)):.6g}; allowed is 1"
@@ -208,10 +211,11 @@ def load_policy(
         path: path of a policy file, of the deploy.yaml of Isaac Lab, of the configuration with
             which legged_gym runs a policy, or of an ONNX file with the metadata of mjlab.
         network: path of the ONNX file, if it is not the path in the file; empty: that path.
-        joints: names, for exports without names: in the order of the robot's own interface.
+        joints: names of the joints in the order of the robot's own interface, for exports without
+            names.
 
     Raises:
-        DescriptionError: with all errors of the document, or the network does not fit.
+        DescriptionError: the document has errors (all are reported), or the network does not fit.
         RbdynError: onnxruntime is not installed.
     """
     return LearnedPolicy(read_policy(path, network=network, joints=joints))

@@ -38,7 +38,7 @@ def read_policy(
     except DescriptionError as error:
         if text == data:
             raise
-        # the lines are those of the generated text
+        # the errors' lines count in the generated text, which the user does not see
         findings = [replace(each, line=None) for each in error.findings]
         raise DescriptionError(findings, str(path)) from error
     return replace(spec, network=Path(network)) if network else spec
@@ -47,7 +47,7 @@ def read_policy(
 def read_policy_text(
     text: str | bytes, *, source: str = "<text>", folder: Path = Path()
 ) -> PolicySpec:
-    """Read a policy file from text; result and errors as for read_policy.
+    """Read a policy from the text of a policy file; returns and raises the same as read_policy.
 
     Args:
         text: the document.
@@ -94,7 +94,7 @@ def _check_names(given: Given, joints: Sequence[str]) -> None:
 
 
 def _array(given: Given, key: str, n: int, default: float = 0.0) -> Array:
-    """Return the numbers of a key, one for each joint."""
+    """Return the n numbers of a key, one for each joint; one number in the file holds for all."""
     value = given.get(key, default)
     sizes = (value,) if isinstance(value, float) else value
     if len(sizes) not in (1, n):

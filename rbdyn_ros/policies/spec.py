@@ -7,7 +7,7 @@ from pathlib import Path
 
 from rbdyn_ros.arrays import Array
 
-#: Terms of an observation by their names in Isaac Lab, with their sizes; 0: one number per joint.
+#: Sizes of an observation's terms, by their names in Isaac Lab; 0: one number per joint.
 TERMS = {
     "base_lin_vel": 3,
     "base_ang_vel": 3,
@@ -22,13 +22,14 @@ TERMS = {
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ObservationTerm:
-    """A part of an observation.
+    """A part of a policy's observation.
 
     Attributes:
         name: one of TERMS.
-        scale: factor of its numbers, after `clip`; one factor for all, or a factor for each.
-        clip: smallest and largest of its numbers; infinite: no limit.
-        history: number of its latest values that are observed, the oldest first.
+        scale: factor of the term's numbers, after `clip`; one factor for all, or a factor for
+            each.
+        clip: limits of the term's numbers, before `scale`; infinite: no limit.
+        history: number of latest values in the observation, the oldest first.
         period: period of gait_phase [s].
     """
 
@@ -74,5 +75,5 @@ class PolicySpec:
     action_clip: float = math.inf
 
     def size(self, term: ObservationTerm) -> int:
-        """Return how many numbers a single value of a term has."""
+        """Return how many numbers one value of a term has."""
         return TERMS[term.name] or len(self.joints)

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Simulate many robots of one Model at once, each with its own state, parameters and controls."""
+"""Simulate many robots of one Model at once, each with its own state, parameters and control."""

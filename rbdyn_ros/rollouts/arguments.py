@@ -13,7 +13,7 @@ from rbdyn_ros.checks.numbers import count, finite
 from rbdyn_ros.errors import bad_argument, not_allowed
 from rbdyn_ros.machine import cores
 
-#: Up to this number of steps a float represents the count exactly.
+#: Largest number of steps that a float represents exactly.
 MAX_STEPS = 2**53
 MAX_THREADS = 1024
 
@@ -62,7 +62,10 @@ def control(given: ArrayLike | None, nstep: int, width: int | None) -> Array:
 
 
 def _numbers(name: str, given: ArrayLike) -> Array:
-    """Return an array of floats: an array of float64 itself, unchecked, else a finite copy."""
+    """Return an array of floats: float64 arrays as they are, unchecked.
+
+    Return any other object as a copy, which must be finite.
+    """
     masked = isinstance(given, np.ma.MaskedArray)
     if isinstance(given, np.ndarray) and given.dtype == np.float64 and not masked:
         return given
@@ -73,7 +76,7 @@ def batch_size(counts: dict[str, int]) -> int:
     """Return the number of robots.
 
     Args:
-        counts: number of robots for each argument, or 1 if all robots share the argument.
+        counts: number of robots for each argument, by name; 1 if all robots share the argument.
 
     Raises:
         ParameterError: two arguments have different numbers of robots.
@@ -87,7 +90,7 @@ def batch_size(counts: dict[str, int]) -> int:
 
 
 def steps(nstep: object, every: object) -> tuple[int, int]:
-    """Return the numbers of steps, in total and per row of outputs, or raise ParameterError."""
+    """Return the number of steps, in total and per row of outputs, or raise ParameterError."""
     total = count("nstep", nstep, 1, MAX_STEPS, element="")
     per_row = count("every", every, 1, total, element="")
     if total % per_row:
@@ -97,7 +100,7 @@ def steps(nstep: object, every: object) -> tuple[int, int]:
 
 
 def thread_count(threads: object, name: str = "threads") -> int:
-    """Return the number of threads, by default the number of cores of this process."""
+    """Return the number of threads; None: the number of cores of this process."""
     if threads is not None:
         return count(name, threads, 1, MAX_THREADS, element="")
     return cores()
@@ -117,10 +120,10 @@ def float_type(dtype: DTypeLike) -> np.dtype[Any]:
 
 
 def robot_numbers(given: Any, ids: object, nsim: int, ordered: Callable[[Any], Any]) -> Any:
-    """Return numbers of robots, from numbers or from a mask.
+    """Return numbers of robots, given numbers or a mask.
 
     Args:
-        given: ids as an array of NumPy or CuPy.
+        given: `ids` as an array of NumPy or CuPy.
         ids: the argument of the caller, for the message.
         nsim: number of robots.
         ordered: function that sorts numbers.

@@ -44,7 +44,7 @@ DATA_NAMES = (*INPUTS, *OBSERVED_OUTPUTS)
 
 #: Upper limit of the number of robots, more than any memory holds.
 MAX_ROBOTS = 2**40
-#: Limits are checked after the first call, and then once in this many calls.
+#: Joint limits are checked after the first call, and then after every LOOK calls.
 LOOK = 64
 
 DEVICES = ("cpu", "cuda")
@@ -61,28 +61,29 @@ class Batch:
             b.step()
 
     Robots advance side by side in vector registers, with code compiled for the Model, on all
-    cores. The results of a robot equal those of `s.step(d)` with `s = rb.specialize(m)` bit for
-    bit, independently of the other robots and the number of threads. Dry friction and limits of
-    joints follow the smooth law. Models that cannot be specialised, such as those with closed
-    loops and most contact, run in the engine's own code, with the bits of `rb.step(m, d)`, which
-    follows m.opt.exact_stops.
+    cores. The results of a robot are bit for bit those of `s.step(d)` with `s = rb.specialize(m)`,
+    and do not depend on the other robots or the number of threads. Dry friction and limits of
+    joints follow the smooth law. Models that cannot be specialised, for example because of closed
+    loops or most kinds of contact, run in the engine's own code. They give the bits of `rb.step(m,
+    d)`, which follows m.opt.exact_stops.
 
-    Spheres on planes and height fields, capsules on planes, and a few pairs of a robot's own
-    spheres and capsules are specialised, too, with the law of `rb.step` including exact stops, up
-    to the tolerance of its solver. A robot whose forces do not converge, or whose other geometries
-    come near the ground, is advanced by the engine's own step.
+    These contacts are specialised too: spheres on planes and height fields, capsules on planes,
+    and a few pairs of a robot's own spheres and capsules. They follow the law of `rb.step`,
+    including exact stops, up to the tolerance of its solver. If the forces of a robot do not
+    converge, or its other geometries come near the ground, the engine's own step advances the
+    robot.
 
-    An array is live: a write counts at the next call, and a call writes its results to the array.
-    For each entry of a field the numbers of all robots are adjacent in memory, as vector registers
-    need them: `b.qpos` is the transpose of a C-contiguous array (nq, nsim), which NumPy, torch and
-    JAX share without a copy (DLPack). Arrays stay valid after the Batch is deleted.
+    An array is live: the next call reads the numbers in it and writes results to it. For
+    each entry of a field the numbers of all robots are adjacent in memory, as vector registers
+    need them. So `b.qpos` is the transpose of a C-contiguous array (nq, nsim), which NumPy, torch
+    and JAX share without a copy (DLPack). Arrays stay valid after the Batch is deleted.
 
     With `device="cuda"` the robots are on a GPU (experimental): arrays are CuPy arrays, and a step
     gives the same bits in 64-bit floats. Calls return before the GPU has finished, unless robots
-    have contact, which may be with planes only: then the CPU advances a robot where the engine's
-    own step is needed.
+    have contact. On a GPU only contact with planes is supported, and the CPU does the steps of a
+    robot that need the engine's own code.
 
-    Names and signatures are those of mujoco.batch.Batch if it has the same function.
+    Methods that mujoco.batch.Batch also has use its names and signatures.
 
     Args:
         m: the Model. Its present options apply to every call, as for rb.step.
@@ -90,14 +91,14 @@ class Batch:
         nthread: number of threads, including the calling thread; 0: one per core.
         specialize: True: use code for this Model. False: use the engine's own code, where joints
             stop exactly. None: use code for this Model if it can be specialised. On a GPU only
-            code for this Model is available.
+            such code is available.
         device: "cpu", or "cuda" for the current GPU of CuPy.
         dtype: type of all floats; on a GPU 32-bit floats are also allowed without contact.
 
     Attributes:
         model: the Model.
         nsim: number of robots.
-        nthread: number of threads; on a GPU 0.
+        nthread: number of threads; 0 on a GPU.
         nbad: (nsim,), how often the inertia of a dof was not positive since reset.
         diverged: (nsim,), True if qpos or qvel was not finite after the last call.
 
@@ -108,7 +109,7 @@ class Batch:
         ParameterError: an argument is not allowed, the robots do not fit in the memory, or there
             is no GPU.
         ModelError: m is not a Model, or it cannot be specialised although `specialize` or a GPU
-            needs this.
+            requires it.
     """
 
     model: Model
@@ -151,10 +152,11 @@ class Batch:
             model=m, nsim=nsim, nthread=threads,
             nbad=self._device.nbad, diverged=self._device.diverged,
         )  # fmt: skip
-        self._memory: dict[str, Array] = {}  # arrays (..., nsim) by the name of a field
+        self._memory: dict[str, Array] = {}  # arrays (..., nsim), by name of the field
         self._views: dict[str, Array] = {}  # views (nsim, ...) of the bound fields of Data
         self._expanded: dict[str, Array] = {}  # views of the fields of the Model
-        self._options: Any = None  # the options for which the code is prepared; None: not prepared
+        # the options for which the code is prepared; None: it is not prepared
+        self._options: Any = None
         for name in (*STATE, "qfrc_applied", *(["act"] if m.na else [])):
             self.bind(name)
         self.qpos = m.qpos0
@@ -172,9 +174,9 @@ class Batch:
 
         Raises:
             ParameterError: an argument is not allowed.
-            KeyboardInterrupt: after Ctrl-C, within about a tenth of a second; each robot has then
-                done all timesteps of the call or none, as b.time shows. On a GPU this occurs with
-                contact only, and a robot may have done some of the timesteps.
+            KeyboardInterrupt: within about a tenth of a second after Ctrl-C; each robot has then
+                done all timesteps of the call or none, as b.time shows. On a GPU this is raised
+                only with contact, and a robot may have done some of the timesteps.
         """
         if type(nstep) is not int or not 0 <= nstep <= arguments.MAX_STEPS:
             nstep = count("nstep", nstep, 0, arguments.MAX_STEPS, element="")
@@ -189,9 +191,9 @@ class Batch:
         self._run(0, None if ids is None else self._device.chosen(ids))
 
     def reset(self, ids: ArrayLike | None = None) -> None:
-        """Restore the initial state of the robots, without forces; then compute as in forward.
+        """Restore the initial state of the robots, without forces; then compute as `forward` does.
 
-        Parameters (see expand) are kept.
+        Parameters do not change, see `expand`.
 
         Args:
             ids: numbers of the robots, or a mask (nsim,); None: all.
@@ -214,9 +216,9 @@ class Batch:
         receives the present commands; from then on every call copies ctrl to these entries.
 
         xpos, xmat, xipos, subtree_com, cvel and energy are computed by every call for its robots,
-        so writes to them are lost. A field that is bound between calls is zero until the next
-        call. These fields belong to the new state (the fields of mujoco.batch are one timestep
-        behind).
+        so writes to them are lost. A computed field that is bound between calls is zero until the
+        next call. Computed fields belong to the new state, while those of mujoco.batch are one
+        timestep behind.
 
         Raises:
             ParameterError: the name is unknown, or there is no memory for the array.
@@ -227,7 +229,8 @@ class Batch:
             self._views[name] = self._allocate(name, shape)
             self._options = None
             if name == COMMANDS and self.model.nu > 0:
-                dofs = self.model.actuator_dofid.tolist()  # CuPy does not accept arrays of NumPy
+                # a list, because CuPy does not accept arrays of NumPy as indices
+                dofs = self.model.actuator_dofid.tolist()
                 self._views[name][:] = self.qfrc_applied[:, dofs]
         found: Array = self._views[name]
         return found
@@ -236,15 +239,16 @@ class Batch:
         """Give every robot its own values of a field of the Model; return their array (nsim, ...).
 
         The initial values are those of the Model. New values are not checked: a physically
-        impossible robot diverges or is counted in nbad. The entries of body 0, and springs of
-        joints that cannot have springs, are not read.
+        impossible robot diverges or is counted in nbad. Entries of body 0, and of springs in
+        joints that cannot have springs, are ignored.
 
         Args:
             name: body_mass, body_ipos, body_fullinertia, dof_armature, dof_damping,
-                dof_frictionloss, dof_inertia0, jnt_stiffness, a field actuator_* with numbers
-                (actuator_delay: whole timesteps, at most as many as in the Model), or gravity,
-                also by MuJoCo's name opt.gravity. dof_armature and dof_inertia0 include the rotor,
-                gear^2 armature, of a rigid gear, and do not follow actuator_gear.
+                dof_frictionloss, dof_inertia0, jnt_stiffness, a numeric field actuator_*
+                (actuator_delay in whole timesteps, at most as many as in the Model), or gravity,
+                also by MuJoCo's name opt.gravity. If the gear is rigid, dof_armature and
+                dof_inertia0 include the rotor, gear^2 armature, and do not change with
+                actuator_gear.
 
         Raises:
             ParameterError: the name is unknown, or there is no memory for the array.
@@ -265,21 +269,21 @@ class Batch:
     def joint(self, name: str) -> NamedView:
         """Return the live arrays of a joint: qpos, qvel and qfrc_applied, (nsim, n) each.
 
-        A joint with an actuator has ctrl and act as well. The arrays can be read, written in place
+        A joint with an actuator also has ctrl and act. The arrays can be read, written in place
         and assigned: b.joint("elbow").qpos = 0.3.
 
         Raises:
-            ModelError: there is no such joint, or it has no degree of freedom of its own.
+            ModelError: the joint is unknown, or has no degree of freedom of its own.
         """
         return NamedView(self.bind, joint_places(self.model, name))
 
     def body(self, name: str) -> NamedView:
         """Return the live arrays of a body: xpos, xmat, xipos and so on.
 
-        As with bind, a computed field is filled by every call after its first use.
+        As with `bind`, every call after the first use of a computed field computes it.
 
         Raises:
-            ModelError: there is no such body.
+            ModelError: the body is unknown.
         """
         return NamedView(self.bind, body_places(self.model, name))
 
@@ -287,7 +291,7 @@ class Batch:
         """Return a Data of one robot with its time, positions, velocities, forces and friction.
 
         Raises:
-            ParameterError: there is no such robot.
+            ParameterError: no robot has this number.
         """
         k = count("sim", sim, 0, self.nsim - 1, element="")
         d = Data(self.model)
@@ -303,12 +307,12 @@ class Batch:
 
     @property
     def ndropped(self) -> Ints:
-        """(nsim,), contacts of the last timestep that did not fit in the list, as in Data."""
+        """(nsim,), number of contacts of the last timestep that did not fit in the list."""
         return self._device.counted("ndropped")
 
     @property
     def nunsolved(self) -> Ints:
-        """(nsim,), timesteps with inexact contact forces, since reset, as in Data."""
+        """(nsim,), number of timesteps with inexact contact forces since reset, as in Data."""
         return self._device.counted("nunsolved")
 
     @property
@@ -362,7 +366,7 @@ class Batch:
         return view
 
     def _ready(self) -> None:
-        """Prepare the code anew if an option has changed since the last call."""
+        """Prepare the code again if an option has changed since the last call."""
         opt = self.model.opt
         now = opt.timestep, opt.integrator_id, opt.passive, opt.exact_stops, opt.gravity.tobytes()
         if now != self._options:
@@ -377,7 +381,7 @@ class Batch:
             self._watch()
 
     def _watch(self) -> None:
-        """Warn of each kind of problem once."""
+        """Warn once of each kind of problem: exceeded limits, stiff springs, fast rotations."""
         m = self.model
         if self._watched and self.specialized:
             instead = "rb.Batch(m, nsim, specialize=False)"

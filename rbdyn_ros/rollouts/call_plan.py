@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Call the engine's compiled step, given only the address of a Data.
 
-A header before the Data holds the address of the Model's table and the address of a plan. The plan
-lists the functions to call; they are the machine code that rb.step runs. The memory of a robot is
-one block. Slots are counted from the Data, which starts at a cache line:
+A header before the Data holds the addresses of the Model's table and of a plan. The plan lists the
+functions to call, which are the machine code that rb.step runs. The memory of a robot is one
+block. Slots are counted from the Data, which starts at a cache line:
 
     | header | Data | the robot's own arrays of the Model | law | table of the Model |
 """
@@ -30,12 +30,12 @@ from rbdyn_ros.rollouts.driver import (
     ints_at,
 )
 
-#: Length of the header, which is a cache line, and the indices of its two addresses; model/data.py
-#: defines where the addresses of stages are.
+#: Length of the header (a cache line), and the indices of its two addresses; model/data.py defines
+#: the places of the stages' addresses.
 HEADER = 8
 PLAN_AT, TABLE_AT = HEADER - 2, HEADER - 1
 
-#: Fields of a plan, all whole numbers. The addresses of the observers follow the plan.
+#: Fields of a plan, all whole numbers. The addresses of the observers come after the plan.
 PLAN_FIELDS = {
     "slots": "number of slots of a robot's memory",
     "counter": "slot of the counter nbad",
@@ -60,7 +60,7 @@ _plans = array_at(numba.from_dtype(PLAN), PLAN_SIZE)
 
 
 def begin(row):
-    """Sum the masses of subtrees, if the robot has masses of its own."""
+    """Sum the masses of subtrees if the robot has its own masses."""
     header = ints_at(row - 8 * HEADER, HEADER)
     plan = _plans(header[PLAN_AT], 1)[0]
     if plan.mass >= 0:
@@ -73,7 +73,7 @@ def begin(row):
 
 
 def advance(row):
-    """Compute the law, if the plan has one, and advance by one step."""
+    """Compute the law, if the plan has a law, and advance by one step."""
     header = ints_at(row - 8 * HEADER, HEADER)
     plan = _plans(header[PLAN_AT], 1)[0]
     memory = floats_at(row, plan.slots)

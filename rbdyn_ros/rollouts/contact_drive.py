@@ -1,15 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """The compiled loop of a step with contact: passes until all lanes have their solution.
 
-A lane without a solution, or whose robot may touch the world with other geometries than its
-contact points, is advanced by the engine's own step from the same state, before the other lanes
-move on. The decision depends on the lane alone, so the bits of a robot do not depend on the other
+The engine's own step advances a lane, from the same state and before the other lanes move, if the
+lane has no solution, or if the robot may touch the world with geometries other than its contact
+points. The decision depends on the lane alone, so the bits of a robot do not depend on other
 robots.
 
-The memory of friction of a robot has two forms. In lanes it is the array "grip": the forces of its
+The friction memory of a robot has two forms. In lanes it is the array "grip": the forces of
 contact points and stops, and 1 if the engine's form is newer. The engine's form is a row of
-`Robots.kept`, by the keys of its contacts. The header before the lanes has the addresses of the
-other arrays of a thread.
+`Robots.kept`, sorted by contact keys. The header before the lanes has the addresses of the other
+arrays of a thread.
 """
 
 from __future__ import annotations
@@ -31,19 +31,20 @@ from rbdyn_ros.rollouts.driver import (
     kernel,
 )
 
-#: Length of the header before the lanes, a cache line, and the indices of its addresses: the rows
-#: of robots whose step is not continued, the results of the engine, its memory, the plan.
+#: Length of the header before the lanes (a cache line), and the indices of its addresses: the
+#: thread's own rows (for robots that keep no memory), the results of the engine, the engine's
+#: memory, and the plan.
 HEADER = 8
 KEPT_AT, RESULTS_AT, ENGINE_AT, PLAN_AT = range(4)
 
-#: The engine advances a lane after this many Newton steps, or rounds of Newton steps: between two
-#: rounds a lane changes its stops or its list of contacts.
+#: The engine advances a lane that needs more Newton steps in a round than PASSES, or more rounds
+#: than ROUNDS. Between two rounds a lane changes its stops or its list of contacts.
 PASSES, ROUNDS = 20, 12
 
-#: Fields of a plan, all whole numbers. Tables of whole numbers follow it, row by row: what the
-#: engine reads and writes (lane slot, slot), the segments of its memory, keys and axes of contact
-#: points on planes, dofs with stops, own pairs and then spheres on height fields (geometry, the
-#: other geometry, first key), and other geometries with a height field.
+#: Fields of a plan, all whole numbers. Tables of whole numbers come after it, row by row: numbers
+#: that the engine reads and writes (lane slot, slot); the segments of the engine's memory; keys
+#: and axes of contact points on planes; dofs with stops; own pairs, then spheres on height fields
+#: (geometry, other geometry, first key); and other geometries with a height field.
 PLAN_FIELDS = {
     "width": "robots side by side",
     "slots": "slots of the lanes",
@@ -105,12 +106,12 @@ PLAN_FIELDS = {
 PLAN = np.dtype([(name, np.int64) for name in PLAN_FIELDS])
 PLAN_SIZE = PLAN.itemsize
 
-#: Numbers of a contact point on a plane in a plan: its key, its first number in "grip", the number
-#: of components of its friction, and three axes.
+#: Columns of a contact point on a plane, in the plan's table: key, index of its first number in
+#: "grip", number of friction components, and three axes.
 KEY, FIRST, PARTS, FRAME, POINT = 0, 1, 2, 3, 12
-#: "grip" of a contact point on a plane is the normal force, friction along two axes, and for
-#: capsules the torque against spin. For other contacts see BY_KEY.
-#: SEVERAL is the key of a sphere or a pair for which several contacts are remembered.
+#: The numbers of a contact point on a plane in "grip" are the normal force, friction along two
+#: axes, and for capsules the torque against spin. For other contacts, see BY_KEY. SEVERAL is the
+#: key of a sphere or a pair for which several contacts are remembered.
 SEVERAL = -1.0
 
 _plans = array_at(numba.from_dtype(PLAN), PLAN_SIZE)
@@ -174,7 +175,7 @@ def _solve(plan, row, memory):
 
 @kernel
 def _left_by_loops(plan, memory, left):
-    """Add to `left` the lanes that other loops leave to the engine; mark all of them as solved."""
+    """Add to `left` the lanes that other loops leave to the engine; mark them as solved."""
     width = plan.width
     if plan.touch == 0:
         return left
@@ -204,13 +205,13 @@ def plan_of(row):
 
 @kernel
 def first_by_key(plan):
-    """Return the first slot of "grip" of the own pairs, and then of the spheres on fields."""
+    """Return the first slot in "grip" of the contacts that are stored by key."""
     return plan.grip + plan.of_planes
 
 
 @kernel
 def _first_stop(plan):
-    """Return the first slot of "grip" of the dofs with stops."""
+    """Return the first slot in "grip" of the dofs with stops."""
     return first_by_key(plan) + BY_KEY * (plan.pairs + plan.fields)
 
 
@@ -247,7 +248,7 @@ def tables_of(plan, row):
 
 @kernel
 def _load(plan, header, row, memory):
-    """Write "grip" of all lanes where it is out of date."""
+    """Update "grip" in all lanes in which the engine's form is newer."""
     for lane in range(plan.width):
         if memory[_mode_of(plan) + lane] != 0.0:
             _unpack(plan, header, row, lane)
@@ -255,7 +256,7 @@ def _load(plan, header, row, memory):
 
 @kernel
 def _unpack(plan, header, row, lane):
-    """Write "grip" from a robot's row of the engine's memory."""
+    """Write "grip" of a lane from the robot's row of the engine's memory."""
     _pairs, _segments, points, axes, stops, fields, _guarded = tables_of(plan, row)
     at, width = _kept_row(plan, header, row, lane), plan.width
     bits, kept = ints_at(at, plan.kept_size), floats_at(at, plan.kept_size)
@@ -334,12 +335,13 @@ def _pack(plan, header, row, lane):
 
 @kernel
 def _take_engine(plan, header, row, lane):
-    """Do the engine's step of a lane; the results are copied after the other lanes have moved."""
+    """Do a lane's step with the engine; the results are copied once the other lanes have moved."""
     pairs, segments, _points, _axes, _stops, _fields, _guarded = tables_of(plan, row)
     width, engine, at = plan.width, header[ENGINE_AT], _kept_row(plan, header, row, lane)
     lanes, theirs = floats_at(row, plan.slots * width), floats_at(engine, plan.engine_slots)
     results = floats_at(header[RESULTS_AT], plan.writes * width)
-    if lane > 0 and at == _kept_row(plan, header, row, lane - 1):  # a block repeats its last robot
+    # unused lanes of a block repeat its last robot
+    if lane > 0 and at == _kept_row(plan, header, row, lane - 1):
         for k in range(plan.writes):
             results[k * width + lane] = results[k * width + lane - 1]
         return
@@ -377,14 +379,14 @@ def _take_results(plan, header, row, memory, lane):
 
 
 def load(row):
-    """Write the lanes' form of the memory where it is out of date."""
+    """Update the lanes' form of the memory where the engine's form is newer."""
     header = ints_at(row - 8 * HEADER, HEADER)
     plan = plan_of(row)
     _load(plan, header, row, floats_at(row, plan.slots * plan.width))
 
 
 def settle(row):
-    """Write the engine's form of the memory of all lanes where it is out of date."""
+    """Update the engine's form of the memory of all lanes where the lanes' form is newer."""
     header = ints_at(row - 8 * HEADER, HEADER)
     plan = plan_of(row)
     memory = floats_at(row, plan.slots * plan.width)

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The height fields below the spheres of a step in lanes, lane by lane.
+"""The height fields below spheres in a step, lane by lane.
 
 Code for the Model (contact/fields.py) finds the contacts that are like contacts with planes. The
-engine's own kernel lists all other contacts, in the Data in which the engine would do the step of
-the lane. A lane is left to the engine if a sphere has several contacts, if a contact with a field
+engine's own kernel lists all other contacts, in the Data that the engine would use for the lane's
+step. A lane is left to the engine if a sphere has several contacts, if a contact with a field
 begins because of the forces of the step, or if another geometry touches a field.
 """
 
@@ -94,7 +94,10 @@ def find_cells(row):
 
 @kernel
 def _rises_of_cell(heights, k, columns):
-    """Return the mean rise of a cell along x and y; the foot of a sphere lies up the slope."""
+    """Return the mean rise of a cell along x and y.
+
+    The foot of a sphere is displaced up the slope.
+    """
     here, beside = heights[k], heights[k + 1]
     behind, opposite = heights[k + columns], heights[k + columns + 1]
     across = 0.5 * (opposite - here)
@@ -120,7 +123,10 @@ def find_ground(row):
 
 @kernel
 def _list_at_start(m, d, plan, memory, lane, at, pair):
-    """Write the columns of a sphere whose contact the engine lists; return 1 if it has several."""
+    """Write the columns of a sphere whose contact the engine lists.
+
+    Return 1 for several contacts.
+    """
     width, g, o = plan.width, pair[0], pair[1]
     enter_body(m, d, plan, memory, lane, m.geom_bodyid[g])
     d.ncon, d.contact_phase[0] = 0, AT_START
@@ -136,7 +142,7 @@ def _list_at_start(m, d, plan, memory, lane, at, pair):
 
 @kernel
 def axes_of(normal):
-    """Return two axes along a surface."""
+    """Return two unit axes along a surface, given its normal."""
     side = (1.0, 0.0, 0.0) if abs(normal[0]) < 0.7 else (0.0, 1.0, 0.0)
     tangent = cross3(side, normal)
     tangent = scaled3(tangent, 1.0 / np.sqrt(dot3(tangent, tangent)))
@@ -169,7 +175,7 @@ def enter_body(m, d, plan, memory, lane, i):
 
 
 def look_late(row):
-    """Leave to the engine the lanes in which the step's forces begin a contact with a field."""
+    """Leave to the engine all lanes in which the forces begin a contact with a field."""
     plan, (m, d) = plan_of(row), engine_of(row)
     width, memory = plan.width, floats_at(row, plan.slots * plan.width)
     fields = tables_of(plan, row)[5][plan.pairs :]
@@ -192,7 +198,7 @@ def look_late(row):
 
 
 def guard(row):
-    """Leave to the engine the lanes in which another geometry touches a field."""
+    """Leave to the engine all lanes in which another geometry touches a field."""
     plan, (m, d) = plan_of(row), engine_of(row)
     width, memory = plan.width, floats_at(row, plan.slots * plan.width)
     guarded = tables_of(plan, row)[6]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The contacts of a robot's own pairs in a step in lanes, lane by lane, by the engine's kernel.
+"""List the contacts of a robot's own pairs, lane by lane, with the engine's kernel.
 
 A lane is left to the engine if a pair has several contacts, if a pair without a contact point
 touches, or if a contact begins because of the forces of the step.
@@ -70,7 +70,7 @@ def _list(m, d, plan, memory, lane):
 
 @kernel
 def _place_of(d, listed, number, c):
-    """Return the number of the pair of a contact, or -1."""
+    """Return the index of a contact's pair among the own pairs with contact points, or -1."""
     for n in range(number):
         if d.contact_key[c] // FEATURES == listed[n, 2] // FEATURES:
             return n
@@ -92,7 +92,7 @@ def _write(d, c, memory, at, width):
 
 
 def late_pairs(row):
-    """Leave to the engine the lanes in which the forces of the step begin a contact of a pair."""
+    """Leave to the engine all lanes in which a contact of a pair begins because of the forces."""
     plan, (m, d) = plan_of(row), engine_of(row)
     width, memory = plan.width, floats_at(row, plan.slots * plan.width)
     listed = tables_of(plan, row)[5]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The operations of a step with contact, W robots side by side.
+"""The programs of a step with contact, for W robots side by side.
 
 start    state and forces -> M, J, the constants of contacts and stops, a linearisation
 below    the triangles of height fields below spheres (contact/fields.py)
@@ -53,7 +53,7 @@ from rbdyn_ros.specialization.symbolic import Objects
 from rbdyn_ros.specialization.trace import Tracing
 from rbdyn_ros.specialization.uncompiled import uncompiled
 
-#: Fields of Data by body from which contacts with height fields follow.
+#: Fields of Data, with a row for each body, that contacts with height fields need.
 OF_BODIES = ("xpos", "xmat", "cvel", "cacc_bias", "subtree_com")
 
 
@@ -64,15 +64,15 @@ def contact_programs(
     given: Collection[str],
     places: Touching,
 ) -> tuple[dict[str, Program], list[int]]:
-    """Return the programs by name, see the head of this file, and the dofs with stops.
+    """Return the programs by name, see the top of this file, and the dofs with stops.
 
     Args:
         m: the Model.
-        own: indices in flat arrays at which robots differ, by field of the Model, or "gravity".
+        own: the flat indices at which robots differ, for each field of the Model, or "gravity".
         law: the law that computes the forces of every step; None: no law.
         given: the forces in FORCES that are inputs; other forces are zero, or the forces of the
             law.
-        places: pairs of geometries by which the robot can touch the world.
+        places: the contact pairs of the robot.
 
     Raises:
         ModelError: the Model cannot be traced.
@@ -116,7 +116,7 @@ def _start(
 
 
 def _near(m: Model, graph: Any, d: Any) -> list[Any]:
-    """Return the list of one number: 1 if own pairs may touch, else 0."""
+    """Return a list of one number: 1 if own pairs may touch, else 0."""
     arms = {g: _arm(m, d, g) for g in geometries(m)}
     centres = {g: in_world(m, d, g, np.zeros(3)) for g in arms}
     reaches = {g: reach(m, g, d.cvel, arm) for g, arm in arms.items()}
@@ -129,9 +129,9 @@ def memory_of(places: Touching) -> int:
 
 
 def of_planes(places: Touching) -> int:
-    """Return the length of the memory of friction of the contact points on planes.
+    """Return the length of the friction memory of the contact points on planes.
 
-    It holds the normal force and the components of friction; the component against spin is a
+    It holds the normal forces and the components of friction; the component against spin is a
     torque.
     """
     return sum(pair.parts + 1 for pair in places.planes)
@@ -172,7 +172,7 @@ def _touch(m: Model, tracing: Tracing, shelf: Shelf, d: Any, places: Touching) -
 
 
 def _at_start(tracing: Tracing, law: RolloutLaw | None, given: Collection[str]) -> Any:
-    """Return a Data at the start of a step."""
+    """Return a symbolic Data at the start of a step."""
     made: list[Any] = []
 
     def run() -> dict[str, Any]:
@@ -189,7 +189,7 @@ def _at_start(tracing: Tracing, law: RolloutLaw | None, given: Collection[str]) 
 
 
 def _mass_matrix(m: Model, tracing: Tracing, d: Any) -> Objects:
-    """Return the entries of M, with the damping of a step that is implicit."""
+    """Return the entries of M plus the damping that is implicit in the step."""
     M: Objects = d.M.copy()
     if m.opt.integrator_id == IMPLICIT_DAMPING:
         for k in range(m.nv):
@@ -219,7 +219,7 @@ def _arm(m: Model, d: Any, g: int) -> Objects:
 
 
 def _guarded(m: Model, d: Any, places: Touching, arms: Objects) -> Objects:
-    """Return the inputs of the check from the guarded geometries, see contact/check.py."""
+    """Return the guarded geometries' inputs for the check, see contact/check.py."""
     rows = []
     for pair in places.guarded:
         g, body, axes = pair.geom, int(m.geom_bodyid[pair.geom]), frame_of(m, pair.obstacle)

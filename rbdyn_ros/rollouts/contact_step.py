@@ -33,7 +33,8 @@ from rbdyn_ros.specialization.functions import FORCES
 from rbdyn_ros.specialization.lanes import compile_lanes
 
 FLAGS = ("done", "final", "stale", "refused")
-#: Additional arrays of lanes for Models whose contacts loops list, and the functions of the loops.
+#: Additional lane arrays for Models whose contacts compiled loops list, and the functions of the
+#: loops.
 OF_BODIES = ("left", "looks", "listed_now", "xpos", "xmat", "cvel", "subtree_com", "a")
 ON_FIELDS, ON_PAIRS = ("suspects", "balls", "cells", "ground"), ("near", "near_late")
 FUNCTIONS = ("find_cells", "find_ground", "look_late")
@@ -42,8 +43,8 @@ IN_ROW = (
     "nstick", "ndropped", "stick_key", "stick_normal", "stick_force", "stick_torque", "stick_qfrc",
 )  # fmt: skip
 
-#: Arrays of a robot besides its state: the memory of friction, see contact_drive.py, and the
-#: address of its row of `Robots.kept`.
+#: Arrays of a robot in addition to its state: the friction memory, see contact_drive.py, and the
+#: address of the robot's row of `Robots.kept`.
 MEMORY, ROW = "grip", "kept"
 
 
@@ -51,9 +52,9 @@ class ContactStep(LaneStep):
     """A Step with contact, compiled for one Model; the arguments are those of LaneStep.
 
     Attributes:
-        places: see EngineStep. Robots have rows with these entries, but no segments, because the
-            step copies a row only if the engine advances a lane.
-        memory_size: length of the memory of friction of a robot.
+        places: see EngineStep. Robots have rows with these entries, but there are no segments,
+            because the step itself copies a row, and only if the engine advances the lane.
+        memory_size: length of a robot's friction memory.
 
     Raises:
         ModelError: the Model cannot be traced, or has contacts that lanes do not support.
@@ -146,7 +147,8 @@ class ContactStep(LaneStep):
         first = -raw.ctypes.data % (8 * LINE) // 8 + HEADER
         address = int(raw.ctypes.data) + 8 * first
         engine, held = self._engine.memory()
-        weakref.finalize(raw, held.fill, 0.0)  # `raw` has the address of `held`: keep it alive
+        # `raw` contains the address of `held`, so keep `held` alive
+        weakref.finalize(raw, held.fill, 0.0)
         header = raw[first - HEADER : first].view(np.int64)
         header[RESULTS_AT], header[KEPT_AT] = address + 8 * lanes, address + 8 * (lanes + results)
         header[ENGINE_AT], header[PLAN_AT] = engine, self._plan.ctypes.data
@@ -167,7 +169,10 @@ def _points(m: Model, found: Touching) -> list[list[int]]:
 
 
 def _plan_loops(plan: NDArray[Any], found: Touching) -> None:
-    """Write the addresses of the functions that list contacts, which are compiled once."""
+    """Write to a plan the addresses of the functions that list contacts.
+
+    They are compiled once.
+    """
     if found.fields:
         from rbdyn_ros.rollouts import contact_ground
 
@@ -205,12 +210,12 @@ class ContactMemory:
         self._address, self._lanes = step.memory()
 
     def columns(self) -> list[Columns]:
-        """Return the arrays that a call reads and writes, then the arrays that it only reads."""
+        """Return the arrays that a call reads and writes, and the arrays that it only reads."""
         rows = self.rows.view(float).reshape(-1, 1)
         return [Columns.whole(MEMORY, self.grip.T), Columns.whole(ROW, rows)]
 
     def forget(self, robots: Any) -> None:
-        """Make robots continue from the memory in their rows."""
+        """Make robots continue from the memory in their rows instead of the lanes' form."""
         self.grip[-1, robots] = 1.0
 
     def settle(self, robots: Ints) -> None:
@@ -222,7 +227,7 @@ class ContactMemory:
         self._each(contact_drive.load, robots, 0.0)
 
     def _each(self, code: Callable[[int], None], robots: Ints, idle: float) -> None:
-        """Call code for the given robots; lanes without a robot have the flag `idle`."""
+        """Call code for the given robots; in lanes without a robot the flag is `idle`."""
         first, count = self._step.slots[MEMORY]
         row, width = self._step.slots[ROW][0], self._step.width
         call = ctypes.CFUNCTYPE(None, ctypes.c_int64)(call_plan.code_address(code))

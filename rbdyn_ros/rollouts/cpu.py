@@ -27,7 +27,7 @@ class Cpu:
         m: the Model.
         nsim: number of robots.
         threads: number of threads.
-        wanted: whether robots run with code for the Model; None: only if it can be specialised.
+        wanted: whether robots run with code for the Model; None: if the Model can be specialised.
     """
 
     def __init__(self, m: Model, nsim: int, threads: int, wanted: bool | None) -> None:
@@ -43,7 +43,7 @@ class Cpu:
 
     @property
     def nbad(self) -> Ints:
-        """The numbers of bad inertias, see Batch.nbad."""
+        """(nsim,), counts of inertias that were not positive, see Batch.nbad."""
         return self._robots.nbad
 
     @property
@@ -61,7 +61,10 @@ class Cpu:
         return raw[first : first + size].reshape(*shape, self.nsim)
 
     def given(self, value: Any) -> Any:
-        """Return a value to assign to an array; for None a text, which no array accepts."""
+        """Return a value that can be assigned to an array.
+
+        None becomes a text, which arrays refuse.
+        """
         return "nothing" if value is None else value
 
     def on_host(self, values: Array) -> Array:
@@ -69,7 +72,7 @@ class Cpu:
         return values
 
     def check_own(self, name: str) -> None:
-        """Check that each robot can have its own numbers of a field of the Model."""
+        """Raise ModelError unless each robot can have its own values of a field of the Model."""
         if self._wanted:
             check_built_in(self.model, name, "specialize=None runs the engine's own code then")
 
@@ -120,18 +123,18 @@ class Cpu:
         return step_code(m, own, None, given, seen, False), why
 
     def _pieces(self, name: str, places: Ints, memory: Array) -> list[Columns]:
-        """Return the entries of an array as pieces that are views."""
+        """Return some entries of an array as pieces that are views."""
         flat = self._rows(memory)
         pieces = np.split(places, np.flatnonzero(np.diff(places) > 1) + 1)
         return [Columns(name, x, flat[:, x[0] : x[-1] + 1]) for x in pieces if x.size]
 
     def _rows(self, memory: Array) -> Array:
-        """Return memory as rows (nsim, n)."""
+        """Return an array (..., nsim) as rows (nsim, n)."""
         rows: Array = memory.reshape(-1, self.nsim).T
         return rows
 
     def run(self, nstep: int, ids: Ints | None) -> None:
-        """Advance robots, or all robots if `ids` is None."""
+        """Advance robots, all if `ids` is None, by nstep timesteps; compute the outputs."""
         if ids is None:
             self._job.run(self._pool, nstep)
         elif ids.size:
@@ -139,7 +142,8 @@ class Cpu:
 
     def clear(self, rows: Any) -> None:
         """Reset the counts and the memory of friction of some robots."""
-        counts, _ = self._step.places.get("stick_key", (0, 0))  # nstick is stored before stick_key
+        # the entry before stick_key is nstick
+        counts, _ = self._step.places.get("stick_key", (0, 0))
         self._robots.kept[rows, :counts] = 0
         if self.friction is not None:
             self.friction.forget(rows)
@@ -160,17 +164,17 @@ class Cpu:
         return self._robots.kept[:, place].copy() if size else np.zeros(self.nsim, np.int64)
 
     def load(self, robots: Ints) -> None:
-        """Copy the memory of friction from rows of robots to lanes where the rows are newer."""
+        """Copy the friction memory from the robots' rows to lanes where the rows are newer."""
         if self.friction is not None:
             self.friction.load(robots)
 
     def _settle(self, robots: Ints) -> None:
-        """Copy the memory of friction from lanes to rows of robots where the lanes are newer."""
+        """Copy the friction memory from lanes to the robots' rows where the lanes are newer."""
         if self.friction is not None:
             self.friction.settle(robots)
 
     def chosen(self, ids: ArrayLike) -> Ints:
-        """Return numbers of robots, from numbers or from a mask."""
+        """Return numbers of robots, given numbers or a mask."""
         found = robot_numbers(np.asarray(ids), ids, self.nsim, _sorted)
         return np.ascontiguousarray(found, np.int64)
 
@@ -180,4 +184,5 @@ class Cpu:
 
 
 def _sorted(numbers: Ints) -> Ints:
-    return np.sort(numbers, kind="stable")  # the indices are often in order already
+    # a stable sort is fast for numbers that are already in order
+    return np.sort(numbers, kind="stable")

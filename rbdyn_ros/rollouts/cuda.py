@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The robots of a Batch on a GPU. Steps with contact that need the engine run on the cores."""
+"""The robots of a Batch on a GPU. Steps with contact that need the engine run on the CPU."""
 
 from collections.abc import Callable, Collection, Mapping
 from typing import Any
@@ -40,13 +40,13 @@ LEFT = "left"
 
 
 class Cuda:
-    """A Device of a Batch, see device.Device: the present GPU and stream of CuPy.
+    """A Device of a Batch, see device.Device, on the present GPU and stream of CuPy.
 
     Args:
         m: the Model.
         nsim: number of robots.
         number: type of the numbers.
-        threads: number of threads on which the engine advances robots with contact.
+        threads: number of CPU threads on which the engine advances robots with contact.
 
     Raises:
         ParameterError: there is no CuPy or no GPU, the robots do not fit in its memory, or robots
@@ -79,16 +79,16 @@ class Cuda:
         return self._gpu.arrays.asarray(value)
 
     def on_host(self, values: Any) -> Any:
-        """Return an array as an array of NumPy."""
+        """Return an array as a NumPy array."""
         return self._gpu.on_host(values)
 
     def chosen(self, ids: Any) -> Any:
-        """Return the indices of robots, which are given as indices or as a mask."""
+        """Return numbers of robots, given numbers or a mask."""
         known = ids if isinstance(ids, self._gpu.arrays.ndarray) else np.asarray(ids)
         return self.given(robot_numbers(known, ids, self.nsim, _sorted))
 
     def check_own(self, name: str) -> None:
-        """Check that each robot can have its own numbers of a field of the Model."""
+        """Raise ModelError unless each robot can have its own values of a field of the Model."""
         check_built_in(self.model, name, "device='cpu' runs the engine's own code then")
 
     def prepare(self, memory: Mapping[str, Any], expanded: Collection[str]) -> None:
@@ -107,7 +107,10 @@ class Cuda:
         self._memory = {**memory, **more}
 
     def run(self, nstep: int, ids: Any) -> None:
-        """Advance robots, or all if `ids` is None. Without contact the GPU may still compute."""
+        """Advance robots, all if `ids` is None.
+
+        Without contact, return before the GPU has finished.
+        """
         if ids is not None and ids.size == 0:
             return
         if self.model.nu > 0 and COMMANDS in self._memory:
@@ -142,7 +145,7 @@ class Cuda:
             self._engine.settled().remember(d, k)
 
     def counted(self, name: str) -> Any:
-        """Return a count of each robot."""
+        """Return the counter `name` of each robot, (nsim,)."""
         if self._engine is None:
             return self._gpu.arrays.zeros(self.nsim, np.int64)
         return self.given(self._engine.settled().counted(name))
@@ -152,13 +155,13 @@ class Cuda:
 
 
 class EngineOfGpu:
-    """The robots of a GPU in the memory of the host, which does the steps that need the engine.
+    """The robots of a GPU in the host's memory; the host does the steps that need the engine.
 
-    A kernel stops before such a step. The robot is copied to the host, does the step with the code
-    of a Batch on the CPU, is copied back, and goes on on the GPU.
+    A kernel stops before such a step. The robot is copied to the host, a Batch on the CPU does the
+    step, the robot is copied back, and the GPU continues.
 
-    On the GPU the memory of friction "grip" always has the form of the lanes. While its last entry
-    is 1, the host also has it in the engine's form, which is exact.
+    On the GPU the friction memory "grip" always has the lanes' form. While its last entry is 1,
+    the host also has the memory in the engine's form, which is exact.
 
     Args:
         cpu: the robots on the host.
@@ -168,7 +171,8 @@ class EngineOfGpu:
 
     def __init__(self, cpu: Cpu, gpu: Gpu, counts: Mapping[str, Any]) -> None:
         self._cpu, self._gpu, self._counts = cpu, gpu, counts
-        self._arrays: dict[str, tuple[Any, Any]] = {}  # on the GPU and on the host, by name
+        # by name, the array on the GPU and the array on the host
+        self._arrays: dict[str, tuple[Any, Any]] = {}
         self._left = gpu.zeros(f"{cpu.nsim} robots", (1, cpu.nsim), np.float64)
 
     def prepare(self, memory: Mapping[str, Any], expanded: Collection[str]) -> dict[str, Any]:
@@ -182,7 +186,7 @@ class EngineOfGpu:
             here[name] = cpu.zeros(name, memory[name].shape[:-1])
         cpu.prepare(here, expanded)
         cpu.load(np.arange(cpu.nsim))
-        assert cpu.friction is not None  # the robots have contact
+        assert cpu.friction is not None  # this object exists only for robots with contact
         grip = self._gpu.arrays.asarray(cpu.friction.grip)
         self._arrays = {name: (memory[name], each) for name, each in here.items()}
         self._arrays[MEMORY] = grip, cpu.friction.grip
@@ -190,10 +194,10 @@ class EngineOfGpu:
         return {MEMORY: grip, LEFT: self._left}
 
     def run(self, launch: Callable[[Any], None], nstep: int, ids: Any) -> None:
-        """Advance robots, or all if `ids` is None; `launch` runs the kernel for such a choice.
+        """Advance robots, all if `ids` is None; `launch` runs the kernel for some robots.
 
         Raises:
-            KeyboardInterrupt: after Ctrl-C; each robot has done a number of the steps.
+            KeyboardInterrupt: after Ctrl-C; each robot has then done some of the steps.
         """
         self._left[0, slice(None) if ids is None else ids] = nstep
         try:
@@ -206,7 +210,7 @@ class EngineOfGpu:
             self._left[:] = 0
 
     def _step(self, ids: Any) -> None:
-        """Do a step of robots on the host."""
+        """Do one step of some robots on the host."""
         robots = self._gpu.on_host(ids)
         for there, here in self._arrays.values():
             here[..., robots] = self._gpu.on_host(there[..., ids])
@@ -218,7 +222,7 @@ class EngineOfGpu:
                 there[..., ids] = self._gpu.arrays.asarray(here[..., robots])
 
     def settled(self) -> Cpu:
-        """Return the robots on the host, with the present memory of friction."""
+        """Return the robots on the host, after their friction memory is brought up to date."""
         if MEMORY in self._arrays:
             there, here = self._arrays[MEMORY]
             here[:] = self._gpu.on_host(there)
@@ -240,13 +244,13 @@ def kernels_of(
 
     Args:
         m: the Model.
-        own: indices in flat arrays at which robots differ, by field of the Model, or "gravity".
+        own: the flat indices at which robots differ, for each field of the Model, or "gravity".
         bound: fields of Data that have arrays.
         number: float64 or float32.
-        longest: most operations of a program that is one function.
+        longest: largest number of operations of a program that becomes one function.
 
     Raises:
-        ModelError: the Model cannot be specialised, or has contacts without code for a GPU.
+        ModelError: the Model cannot be specialised, or has contacts for which a GPU has no code.
     """
     real = DOUBLE if number == np.float64 else FLOAT
     model = with_springs(m, {name: tuple(places) for name, places in own.items()})
@@ -264,7 +268,7 @@ def kernels_of(
     except ModelError as error:
         if error.code != "not-traceable":
             raise
-        text = f"{error}; a GPU has no code for it, device='cpu' runs it in the engine's own code"
+        text = f"{error}; a GPU has no code for it, but device='cpu' runs the engine's own code"
         raise ModelError(Finding("not-traceable", text, "error", m.name)) from None
     seen = [name for name in OBSERVED_OUTPUTS if name in bound]
     outputs = observer_program(model, tuple(own.items()), seen)
@@ -274,16 +278,17 @@ def kernels_of(
 def _with_contact(
     m: Model, own: Mapping[str, Collection[int]], given: Collection[str]
 ) -> tuple[dict[str, Any], int]:
-    """Return the programs of a step with contact, and the length of the memory of friction.
+    """Return the programs of a step with contact, and the length of the friction memory.
 
-    Raise ModelError for contact other than with planes.
+    Raise ModelError if a contact is not with a plane.
     """
     found = touching(m)
     if found.loops:
-        text = f"'{m.name}' cannot be specialised: it has contacts not only with planes"
+        text = f"'{m.name}' cannot be specialised: it has contacts that are not with planes"
         raise ModelError(Finding("not-traceable", text, "error", m.name))
     programs, stops = contact_programs(m, own, None, given, found)
-    return programs, memory_of(found) + len(stops) + 1  # the last entry marks the engine's memory
+    # the last entry is 1 if the engine's memory is newer
+    return programs, memory_of(found) + len(stops) + 1
 
 
 def _sorted(numbers: Any) -> Any:

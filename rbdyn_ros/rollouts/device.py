@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The processor or GPU that advances the robots of a Batch."""
+"""The interface of the processor or GPU that advances the robots of a Batch."""
 
 from collections.abc import Collection, Mapping
 from typing import Any, Protocol
@@ -27,31 +27,31 @@ class Device(Protocol):
     def diverged(self) -> Bools: ...
 
     def zeros(self, name: str, shape: tuple[int, ...]) -> Array:
-        """Return new memory (*shape, nsim) of a field."""
+        """Return new memory (*shape, nsim), filled with zeros, for the field `name`."""
 
     def given(self, value: Any) -> Any:
         """Convert a value so that it can be assigned to an array of this device."""
 
     def on_host(self, values: Array) -> Array:
-        """Return an array as an array of NumPy."""
+        """Return an array as a NumPy array."""
 
     def check_own(self, name: str) -> None:
-        """Check that each robot can have its own numbers of a field of the Model.
+        """Check that each robot can have its own values of a field of the Model.
 
         Raises:
-            ModelError: only the engine's own code, which is not used here, can read such numbers.
+            ModelError: only the engine's own code, which is not used here, can read such values.
         """
 
     def prepare(self, memory: Mapping[str, Array], expanded: Collection[str]) -> None:
         """Prepare the code for the options of the Model, with the addresses of the arrays.
 
         Args:
-            memory: arrays (..., nsim), by name of a field.
+            memory: arrays (..., nsim), by name of the field.
             expanded: names of the fields that belong to the Model; the other fields are bound.
         """
 
     def chosen(self, ids: ArrayLike) -> Any:
-        """Return numbers of robots, from numbers or from a mask.
+        """Return numbers of robots, given numbers or a mask.
 
         Raises:
             ParameterError: a number is out of range or occurs twice, or ids is not a list of

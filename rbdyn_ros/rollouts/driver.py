@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The compiled loop over robots and steps. It calls the code of a step by its address.
+"""The compiled loop over robots and steps, which calls the code of a step by its address.
 
-That code works on one block of memory: slots of W numbers, one for each of the W robots that
-advance side by side. A thread takes blocks of W robots, reads their numbers into its memory,
-advances them, and writes their numbers back. Lists of slots locate the numbers.
+The code of a step works on one block of memory, whose slots hold W numbers, one for each of the W
+robots that advance side by side. A thread takes a block of W robots, reads their numbers into its
+memory, advances them, and writes the numbers back. Lists of slots locate the numbers.
 """
 
 from __future__ import annotations
@@ -21,17 +21,18 @@ from numba.np.arrayobj import make_array, populate_array
 from rbdyn_ros.engine.compiler import jit
 from rbdyn_ros.engine.compiler.addresses import INT64, call_address
 
-#: Functions of a step: before the first step, at every step, and at every row of outputs.
+#: Functions of a step: called before the first step, at every step, and at every row of outputs.
 BEGIN, ADVANCE, OBSERVE = range(3)
 
-#: Words that all threads share: the next free block, and 1 to stop. Each word has a cache line.
+#: Words that all threads share: the next free block, and 1 to stop. Each word has its own cache
+#: line.
 NEXT, STOP, WORDS = 0, 8, 16
 
 #: Words of a thread: its block, the end of its blocks, its next step, and the number of finished
-#: robot-steps; in another cache line, 1 while the thread works.
+#: robot-steps; and, in another cache line, 1 while the thread works.
 BLOCK, END, STEP, DONE, BUSY, OWN_WORDS = 0, 1, 2, 3, 8, 16
 
-#: Columns of the segments of `Kept`.
+#: Columns of `Kept.segments`.
 SLOT, PLACE, LENGTH, PER_CONTACT = range(4)
 
 CACHE_DIRECTORY = jit.cache_below("rollouts", Path(__file__).parent.rglob("*.py"))
@@ -39,11 +40,11 @@ kernel = jit.kernels_in(CACHE_DIRECTORY)
 
 
 class Numbers(NamedTuple):
-    """Numbers of robots in any arrays, and their slots in the memory.
+    """Where a thread reads or writes numbers of robots, and their slots in the memory.
 
     Attributes:
         at: (n,), address of the number of robot 0.
-        by: (n,), distance from robot to robot [bytes]; 0: all robots share the number.
+        by: (n,), distance to the number of the next robot [bytes]; 0: all robots share the number.
         slots: (n,), slot of each number.
     """
 
@@ -53,11 +54,11 @@ class Numbers(NamedTuple):
 
 
 class Rows(NamedTuple):
-    """Numbers of robots by step, and their slots in the memory.
+    """Numbers of robots for each step, and their slots in the memory.
 
     Attributes:
         values: (robots, steps or rows, n).
-        slots: (n,), slot of each number of a step.
+        slots: (n,), slots of the numbers of a step.
     """
 
     values: Any
@@ -65,10 +66,10 @@ class Rows(NamedTuple):
 
 
 class Health(NamedTuple):
-    """The counters of bad inertias, and the divergence of robots.
+    """The counters of inertias that were not positive, and whether robots have diverged.
 
     Attributes:
-        nbad: (robots,), number of bad inertias so far.
+        nbad: (robots,), how often an inertia was not positive so far.
         diverged: (robots,), whether a number of the state is not finite.
         slots: slots of nbad and of the state.
     """
@@ -79,11 +80,11 @@ class Health(NamedTuple):
 
 
 class Kept(NamedTuple):
-    """The memory of the engine between steps in addition to the state, mostly of friction.
+    """The engine's memory between steps in addition to the state, mostly of friction.
 
     Attributes:
-        values: (robots, n), copied bit by bit; the first entry is the number of contacts. If a
-            call does not continue from an earlier call, (1, n) zeros.
+        values: (robots, n), copied bit for bit; the first entry is the number of contacts. (1, n)
+            zeros if a call does not continue from an earlier call.
         segments: (k, 4), groups of adjacent numbers, with columns SLOT, PLACE, LENGTH,
             PER_CONTACT. If PER_CONTACT is not 0, only this many numbers for each contact are in
             use.
@@ -101,7 +102,7 @@ class RolloutTask(NamedTuple):
         nstep: number of steps; 0: only the outputs.
         every: steps from one row of outputs to the next.
         chunk: blocks that a thread takes at a time.
-        piece: steps of one block that a thread does before it returns.
+        piece: number of steps of one block that a thread does before it returns.
         goes_on: 0 if robots begin without memory of earlier steps and store no memory.
     """
 
@@ -118,8 +119,8 @@ class Work(NamedTuple):
 
     Attributes:
         ids: the robots; empty: all.
-        read: Numbers at the start.
-        write: Numbers at the end.
+        read: Numbers, read at the start.
+        write: Numbers, written at the end.
         ctrl: Rows, the inputs of each step.
         out: Rows, outputs.
         health: Health.
@@ -228,7 +229,7 @@ def drive(code, address, memory, work, words, own):
             _leave(memory, address, work, first, last)
             own[STEP] = 0
             own[BLOCK] += 1
-    if left > 0:  # the call is to be stopped
+    if left > 0:  # the whole call must stop
         add(own, BUSY, -own[BUSY])
         return False
     return True
@@ -242,7 +243,7 @@ def _robot(work, place):
 
 @kernel
 def _enter(memory, address, work, first, last):
-    """Read the numbers of a block into the memory of the thread; reset nbad."""
+    """Read the numbers of a block's robots into the memory of the thread; reset nbad."""
     width, read = memory.shape[1], work.read
     whole = len(work.ids) == 0 and last - first == width
     for lane in range(width):
@@ -263,7 +264,7 @@ def _enter(memory, address, work, first, last):
 
 @kernel
 def _leave(memory, address, work, first, last):
-    """Write the numbers of a block, nbad, diverged and the engine's memory to the robots."""
+    """Write the numbers of a block, nbad, diverged and the engine's memory back to the robots."""
     width, write, health = memory.shape[1], work.write, work.health
     whole = len(work.ids) == 0 and last - first == width
     for k in range(len(write.slots)):
@@ -289,7 +290,7 @@ def _leave(memory, address, work, first, last):
 
 @kernel
 def _exchange(memory, address, work, place, entering):
-    """Copy the engine's memory of a robot into the batch, or out of it."""
+    """Copy the engine's memory of a robot into the thread's memory if `entering`, else back."""
     bits = ints_at(address, memory.shape[0])
     robot = _robot(work, place) if work.task.goes_on != 0 else 0
     kept, segments = work.kept.values[robot], work.kept.segments

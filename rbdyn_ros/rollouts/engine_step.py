@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The engine's own step, for one robot at a time.
+"""A Step that runs the engine's own code, for one robot at a time.
 
-The memory of a robot is a Data, followed by the robot's own arrays of the Model. The robot has its
-own copy of the table in which kernels find their arrays, and the copy points to these arrays. The
-machine code is the code of rb.step, so the results have the same bits.
+The memory of a robot is a Data, followed by the robot's own arrays of the Model. Kernels find
+arrays by a table; the robot's copy of the table points to its own arrays. The machine code is that
+of rb.step, so the results have the same bits.
 """
 
 from collections.abc import Collection
@@ -29,8 +29,8 @@ from rbdyn_ros.specialization.functions import STATE
 
 FIELDS = {field.name: field for field in DATA_FIELDS}
 
-#: Fields, besides the state, through which a step depends on earlier steps: memory of friction
-#: (the first nstick contacts), the last position in which loops were closed, the start of the
+#: Fields, besides qpos and qvel, by which a step depends on earlier steps: the friction memory (of
+#: the first nstick contacts), the last position in which loops were closed, the start of the
 #: search for contacts between moving bodies, and the states of actuators.
 BY_CONTACT = ("stick_key", "stick_normal", "stick_force", "stick_torque")
 REMEMBERED = (
@@ -55,9 +55,9 @@ class EngineStep:
         width: number of robots that are advanced side by side: 1.
         end: number of slots of a memory.
         addresses: addresses of the functions BEGIN, ADVANCE and OBSERVE.
-        segments: memory of friction, of closed loops and of contacts between bodies, and the
-            counters.
-        places: for each field, its first entry in that memory, and the number of entries.
+        segments: the memory between steps: of friction, closed loops and contacts between bodies;
+            and the counters.
+        places: for each of these fields, its first entry in the memory, and the number of entries.
         slots: first slot and length of each field of Data or Model, and of each input of the law.
 
     Raises:
@@ -115,10 +115,10 @@ class EngineStep:
         memory = self._take("law", lanes.size)
         at = {name: (memory + first, count) for name, (first, count) in lanes.slots.items()}
         self.slots |= {name: at[name] for name in {REFERENCE, *law.gains} & set(at)}
-        nothing = 0, 0  # for a robot without joints, whose law has no forces
+        nothing = 0, 0  # for a robot without joints, for which a law computes no forces
         plan["law"], plan["law_memory"] = lanes.address("law"), memory
         plan["law_forces"] = at.get(APPLIED, nothing)[0]
-        # the law can read only the first entries, or no entries
+        # the law may read only the first entries, or none
         for name in STATE:
             plan[f"law_{name}"], plan[f"law_{name}_count"] = at.get(name, nothing)
 
@@ -147,7 +147,7 @@ class EngineStep:
         return address, row.reshape(-1, 1)
 
     def _make_parts_act(self, table: NDArray[np.int64]) -> None:
-        """Activate parts that the Model may lack, but that robots have by their own numbers."""
+        """Activate parts that the Model may lack, but that robots have by their own values."""
         if "dof_frictionloss" in self._moved:
             table[list(SIZES).index("nstop")] += 1
         if "jnt_stiffness" in self._moved:
@@ -155,7 +155,7 @@ class EngineStep:
 
 
 def _segments(m: Model) -> tuple[Ints, dict[str, tuple[int, int]]]:
-    """Return the segments of the memory from earlier steps, and their positions."""
+    """Return the segments of the memory between steps, and the positions of the fields in it."""
     segments, places, end = [], {}, 0
     for name in REMEMBERED:
         size = int(np.prod(FIELDS[name].shape(vars(m)), dtype=int))

@@ -23,8 +23,8 @@ class Launch:
     """A compiled kernel.
 
     Attributes:
-        run: function of a number of robots and of the arguments of the kernel after `count`; a
-            null pointer is None. The GPU has not finished when it returns.
+        run: function of a number of robots and the kernel's arguments after `count`, with None for
+            a null pointer. It returns before the GPU has finished.
         registers: number of registers of a thread.
         local_memory: local memory of a thread [bytes].
     """
@@ -38,7 +38,7 @@ class Gpu:
     """The current GPU and stream of CuPy.
 
     Attributes:
-        arrays: the module of its arrays, with names of NumPy.
+        arrays: CuPy's module, which has NumPy's function names.
 
     Raises:
         ParameterError: there is no CuPy or no GPU.
@@ -62,14 +62,14 @@ class Gpu:
             raise bad_argument("nsim", text) from None
 
     def on_host(self, values: Any) -> Any:
-        """Return an array as an array of NumPy."""
+        """Return an array as a NumPy array."""
         return self.arrays.asnumpy(values)
 
     def compiled(self, text: str, names: Sequence[str]) -> list[Launch]:
-        """Return kernels of a file; CuPy keeps them on disk.
+        """Compile the source text of kernels and return the kernels. CuPy caches them on disk.
 
         Raises:
-            ParameterError: the file does not compile.
+            ParameterError: the text does not compile.
         """
         reasons, refused = [], self.arrays.cuda.compiler.CompileException
         for compiler in COMPILERS:
@@ -107,7 +107,7 @@ def cupy() -> ModuleType:
     try:
         import cupy as found
 
-        runtime = found.cuda.runtime  # a folder of that name can also be imported
+        runtime = found.cuda.runtime  # raises an error if a folder named cupy was imported instead
     except (ImportError, AttributeError) as error:
         text = (
             f"device='cuda' needs CuPy, which cannot be imported ({error}); "

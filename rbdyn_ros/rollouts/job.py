@@ -31,10 +31,11 @@ from rbdyn_ros.rollouts.params import Columns, with_springs
 from rbdyn_ros.rollouts.pool import Pool
 from rbdyn_ros.specialization.machine import check_compiler
 
-#: Steps of a piece times the work of a step (Model.work): about 10 ms.
+#: The work of a piece: its steps times the work of a step (Model.work); it takes about 10 ms.
 PIECE_WORK = 50_000
 
-#: A thread gets its share of the robots in this many parts, so that all threads end together.
+#: A thread gets its share of the robots in this many parts, so that all threads end at about the
+#: same time.
 PARTS = 8
 
 STATE = ("qpos", "qvel")
@@ -52,9 +53,9 @@ class Step(Protocol):
         width: number of robots that advance side by side.
         addresses: addresses of the functions BEGIN, ADVANCE and OBSERVE; 0: no function.
         slots: for each array, its first slot and the number of entries that are read.
-        segments: the part of the memory between steps that the loop copies, see driver.Kept.
-        remembered: the whole memory between steps besides the state.
-        places: for each field, its first entry in that memory, and the number of entries.
+        segments: the parts of the memory between steps that the loop copies, see driver.Kept.
+        remembered: segments of the whole memory between steps, in addition to the state.
+        places: for each field in this memory, its first entry, and the number of entries.
     """
 
     width: int
@@ -74,12 +75,13 @@ class Step(Protocol):
 
 @dataclass(frozen=True)
 class Robots:
-    """Counters and memory of robots.
+    """Counters of robots, and their memory between calls.
 
     Attributes:
         nbad: (count,), how often the inertia of a dof was not positive.
         diverged: (count,), True if qpos or qvel is not finite.
-        kept: (count, n), the memory of a Step; (1, n) zeros if no call continues from another.
+        kept: (count, n), the memory of a Step; (1, n) zeros if calls do not continue earlier
+            calls.
     """
 
     nbad: Ints
@@ -109,7 +111,7 @@ class Job:
         write: Sequence[Columns], sizes: Sequence[int],
     ) -> None:  # fmt: skip
         self._drive, self._step = compiled_drive(), step  # compiled once, not in every thread
-        # these arrays are kept alive, because the loop has only addresses
+        # keep these arrays alive, because the loop has only their addresses
         self._arrays = robots, read, write
         self._count = len(robots.nbad)
         self._read, self._write = _numbers(step, read), _numbers(step, write)
@@ -141,7 +143,7 @@ class Job:
             shown: function that is called with the number of finished robot-steps; None: no calls.
 
         Raises:
-            KeyboardInterrupt: after Ctrl-C; each robot then has done all steps or none.
+            KeyboardInterrupt: after Ctrl-C; each robot has then done all steps or none.
         """
         count = len(ids) or self._count
         blocks = -(-count // self._step.width)
@@ -159,7 +161,7 @@ class Job:
 
 
 def _segments(step: Step, read: Sequence[Columns], write: Sequence[Columns]) -> Ints:
-    """Return the segments of a step's memory, without the fields that have arrays."""
+    """Return the segments of a step's memory, without fields that the caller has as arrays."""
     apart = {each.array for each in read} & {each.array for each in write}
     places = [step.slots[name] for name in apart & {*step.slots}]
     held = np.isin(step.segments[:, SLOT], [first for first, count in places if count])
@@ -168,11 +170,11 @@ def _segments(step: Step, read: Sequence[Columns], write: Sequence[Columns]) -> 
 
 
 def step_rows(step: Step, name: str, ctrl: Array, nbatch: int) -> Rows:
-    """Return the inputs of the steps that the step reads, without a copy.
+    """Return the steps' inputs that the code of the step reads, without a copy.
 
     Args:
         step: the code of a step.
-        name: the array that receives them.
+        name: the array of the step that receives the inputs.
         ctrl: (nbatch or 1, nstep, n).
         nbatch: number of robots.
     """
@@ -219,7 +221,7 @@ def step_code(
 
     Args:
         m: the Model.
-        own: indices in flat arrays at which robots differ, by field of the Model, or "gravity".
+        own: the flat indices at which robots differ, for each field of the Model, or "gravity".
         law: the law that computes the forces of every step; None: no law.
         given: the forces that are inputs: qfrc_applied, xfrc_applied.
         outputs: fields that are computed for rows of outputs.
@@ -234,7 +236,8 @@ def step_code(
     known: dict[Any, Any] = vars(m).setdefault("rollout_code", {})
     key = (specialize, repr(m.opt), m.opt.gravity.tobytes(), tuple(given), *places.items())
     key += (law.key,) if law else ()
-    repeats = law is None or law.key is not None  # a user's function may change between calls
+    # code with a user function is not reused, because the function may change between calls
+    repeats = law is None or law.key is not None
     if repeats and (key, observed) in known:
         found: Step = known[key, observed]
         return found

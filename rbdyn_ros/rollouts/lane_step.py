@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The step of one Model, traced from the engine's kernels: W robots side by side."""
+"""A Step for one Model, traced from the engine's kernels, for W robots side by side."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class LaneStep:
 
     Args:
         m: the Model.
-        own: indices in flat arrays at which robots differ, by field of the Model, or "gravity".
+        own: the flat indices at which robots differ, for each field of the Model, or "gravity".
         law: the law that computes the forces of every step; None: no law.
         given: the forces in FORCES that are inputs; other forces are zero, or the forces of the
             law.
@@ -35,7 +35,7 @@ class LaneStep:
         ModelError: the Model cannot be traced.
     """
 
-    segments = np.empty((0, 4), np.int64)  # a tree without contact has no memory
+    segments = np.empty((0, 4), np.int64)  # without contact there is no memory between steps
     remembered = segments
     places: ClassVar[dict[str, tuple[int, int]]] = {}
 
@@ -61,7 +61,7 @@ class LaneStep:
         self.observe(outputs)
 
     def observe(self, outputs: Collection[str]) -> None:
-        """Compute other outputs, in memory behind the memory of the step."""
+        """Make `observe` compute other outputs, in memory after the memory of the step."""
         program = observer_program(self._m, tuple(self._own.items()), outputs)
         address, self._whole = 0, self._lanes
         if program.outputs:

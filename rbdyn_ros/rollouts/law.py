@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The law of a rollout: a built-in policy or a function of the user, ready to be traced."""
+"""The law of a rollout: a built-in policy or a user function, ready to be traced."""
 
 import functools
 import inspect
@@ -22,14 +22,14 @@ from rbdyn_ros.specialization.programs.symbols import ALLOWED, Symbol, SymbolGra
 from rbdyn_ros.specialization.symbolic import Objects, SymbolicData, SymbolicModel
 from rbdyn_ros.specialization.trace import Tracing
 
-#: Laws that are fully determined by their class and their gains.
+#: Laws that are fully determined by their class and gains.
 BUILT_IN = (PDPolicy, PDGravityPolicy, ComputedTorquePolicy)
 
-#: The array that a law reads besides the state and its gains, and the array that it writes.
+#: The array that a law reads in addition to the state and its gains, and the array that it writes.
 REFERENCE = "reference"
 APPLIED = "qfrc_applied"
 
-#: Sizes that are zero for a plain tree.
+#: Sizes of a Model that are zero for a plain tree without surroundings.
 _SURROUNDINGS = (
     *("ngeom", "ngeommoving", "nobstacle", "nvert", "nedge", "nfield", "nheight"),
     *("ntrimesh", "ntrivert", "ntriangle", "ntribox", "ntristar"),
@@ -40,7 +40,7 @@ _CONSTRAINTS = ("nloop", "nlength", "npoint", "ngear", "nterm", "nroll", "nefc",
 
 @dataclass(frozen=True)
 class RolloutLaw:
-    """A policy for one Model and references of one length.
+    """A policy for one Model and for references of one length.
 
     Attributes:
         m: the Model.
@@ -54,27 +54,27 @@ class RolloutLaw:
 
     @functools.cached_property
     def known(self) -> Model:
-        """The Model that the law uses: a plain tree without passive forces and actuators."""
+        """The Model that the law uses: the plain tree, without passive forces and actuators."""
         known = plain_tree(self.m)
         known.opt.passive = False
         return known
 
     @property
     def gains(self) -> Mapping[str, Array]:
-        """The gains by name; robots may differ in them."""
+        """The gains by name, which may differ between robots."""
         return self.policy.gains if isinstance(self.policy, Policy) else {}
 
     @property
     def key(self) -> Any:
-        """The key of the law for a Model and its options, or None for a user's law."""
+        """The key of the law for a Model and its options, or None for a user function."""
         if isinstance(self.policy, Policy) and type(self.policy) in BUILT_IN:
             return type(self.policy), self.policy.limit, self.width
-        return None  # the attributes of the user's law may change
+        return None  # a user function may depend on attributes that change
 
     def forces(
         self, graph: SymbolGraph, symbolic: Mapping[str, Collection[int]] | None = None
     ) -> Objects:
-        """Return the forces (nv,) as symbols; this is called while a trace runs.
+        """Return the forces (nv,) as symbols; called while a trace runs.
 
         Args:
             graph: the graph of the trace.
@@ -112,11 +112,11 @@ class RolloutLaw:
             if not _is_number(x):
                 text = f"the policy returned a {type(x).__name__} among its forces"
                 raise _refused(f"{text}; {allowed}")
-            d.time.graph.number(x)  # this raises an error if an earlier call made the symbol
+            d.time.graph.number(x)  # this raises an error if x is a symbol of an earlier call
         return found
 
     def check_repeatable(self) -> None:
-        """Raise ParameterError if a second call of the user's function returns other forces."""
+        """Raise ParameterError if a second call of the user function returns other forces."""
         if self.key is None and repr(self.program()) != repr(self.program()):
             raise _refused(
                 "the policy computes other forces when it is called again; it may depend only on "
@@ -149,7 +149,7 @@ def law_of(m: Model, policy: Any, width: int) -> RolloutLaw:
     """Return the law of a policy.
 
     Raises:
-        ParameterError: `policy` is not a policy, or accepts no reference of that width.
+        ParameterError: `policy` is not a policy, or does not accept references of this width.
         ModelError: the policy supports only plain trees, and the Model has constraints.
     """
     if isinstance(policy, Policy):
@@ -160,8 +160,8 @@ def law_of(m: Model, policy: Any, width: int) -> RolloutLaw:
                 f"ctrl has rows of {width} numbers; {name} takes {wants} or the first of these: "
                 f"allowed are rows of {', '.join(map(str, allowed))} numbers"
             )
-        # The law would compute the forces of the tree alone. With constraints other forces are
-        # needed: most joints of a loop have no actuator, so the robot would not even hold still.
+        # The law would compute the forces of the tree alone, which are wrong with constraints:
+        # most joints of a loop have no actuator, so the robot would not even stand still.
         if policy.needs_bodies and m.nefc > 0:
             text = (
                 f"{type(policy).__name__} supports only trees, and '{m.name}' has constraints; "
@@ -197,7 +197,8 @@ def _takes_four(function: Callable[..., Any]) -> bool:
         inspect.signature(function).bind(*range(4))
     except TypeError:
         return False
-    except ValueError:  # the function has no signature, but tracing calls it
+    # the function has no signature; tracing finds errors when it calls the function
+    except ValueError:
         return True
     return True
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Warnings of rollouts: joints that passed soft limits, and loads that a timestep cannot carry."""
+"""Warnings of rollouts: joints beyond soft limits, parts too stiff or fast for the timestep."""
 
 import warnings
 
@@ -11,8 +11,8 @@ from rbdyn_ros.dynamics.too_much import text_if_fast, texts_before
 from rbdyn_ros.engine.step.passive import NO_TIME
 from rbdyn_ros.model.model import Model
 
-#: A joint is far beyond its limit if it exceeds the limit by this part of its range and by this
-#: much [rad or m]. If a joint has only one limit, its range counts as 1.
+#: A joint is far beyond its limit if it exceeds the limit by more than FAR times its range and
+#: more than LEAST [rad or m]. If a joint has only one limit, its range counts as 1.
 FAR, LEAST = 0.1, 0.01
 
 
@@ -26,15 +26,15 @@ def warn_of_timestep(m: Model, qvel: Array | None, stacklevel: int) -> None:
 def warn_of_limits(
     m: Model, qpos: Array, instead: str, stacklevel: int, start: Array | None = None
 ) -> bool:
-    """Warn, and return True, if a joint is far beyond a limit that the user has not made soft.
+    """Warn and return True if a joint is far beyond a limit that the user has not made soft.
 
     Args:
         m: the Model.
         qpos: (n, nq) positions of n robots.
-        instead: the call with exact limits.
+        instead: text of the call that has exact limits.
         stacklevel: stack level of the warning, counted from this function.
-        start: (n, nq) or (1, nq), the initial positions; a joint that comes back is left out;
-            None: no joint is left out.
+        start: (n, nq) or (1, nq), initial positions; a joint that began farther beyond is left
+            out; None: no joint is left out.
     """
     places, ranges, joints = coordinate_limits(m)
     hard = m.jnt_solref[joints, 0] <= NO_TIME
@@ -43,7 +43,7 @@ def warn_of_limits(
     began = q if start is None else start[:, places]
     width = np.where(np.isfinite(high - low), high - low, 1.0)
     beyond = np.maximum(low - q, q - high)
-    # leave out the diverged robots
+    # leave out robots that have diverged
     far = (beyond > np.maximum(FAR * width, LEAST)) & np.isfinite(q)
     far &= beyond >= np.maximum(low - began, began - high)
     if not far.any():

@@ -16,11 +16,11 @@ OF_BODY = ("xpos", "xmat", "xipos", "subtree_com", "cvel", "xfrc_applied")
 
 
 class NamedView:
-    """Live arrays of one joint or body of a Batch, (nsim, ...), by the names of the Batch.
+    """Live arrays (nsim, ...) of one joint or body of a Batch, by the names of the Batch's fields.
 
     Args:
         bind: the method `bind` of the Batch.
-        places: for each field, the rows of the joint or body.
+        places: for each field, the entries of the joint or body.
     """
 
     def __init__(self, bind: Callable[[str], Array], places: Mapping[str, Any]) -> None:
@@ -46,7 +46,7 @@ def joint_places(m: Model, name: str) -> dict[str, slice]:
     """Return the entries of a joint in qpos, qvel and qfrc_applied, and of its actuator.
 
     Raises:
-        ModelError: there is no such joint, or it has no degree of freedom.
+        ModelError: the joint is unknown, or has no degree of freedom.
     """
     j = m.jnt_id(name)
     if m.jnt_class[j] != JointClass.FREE or m.jnt_dofnum[j] == 0:
@@ -66,6 +66,6 @@ def body_places(m: Model, name: str) -> dict[str, int]:
     """Return the row of a body in the fields of bodies.
 
     Raises:
-        ModelError: there is no such body.
+        ModelError: the body is unknown.
     """
     return dict.fromkeys(OF_BODY, m.body_id(name))

@@ -12,11 +12,11 @@ from rbdyn_ros.model.declared.data_fields import DATA_FIELDS
 from rbdyn_ros.model.model import Model
 from rbdyn_ros.specialization.functions import FUNCTIONS, STATE, Function
 
-#: Outputs of the step itself.
+#: Outputs that the step itself computes.
 STEP_OUTPUTS = ("qpos", "qvel", "time", "qfrc_applied")
 
-#: Outputs computed from the new state, only for rows that are stored: for each kernel, in calling
-#: order, the outputs that need the kernel.
+#: Outputs that are computed from the new state, only for stored rows: for each kernel, in calling
+#: order, the outputs that need it.
 OBSERVED: dict[Any, tuple[str, ...]] = {
     kinematics: ("xpos", "xmat", "xipos", "subtree_com", "cvel", "energy"),
     com_pos: ("subtree_com", "cvel", "energy"),
@@ -44,7 +44,7 @@ OBSERVERS = (
     Function("energies", _energies, STATE, ("energy",)),
 )
 
-#: The outputs that are computed from the new state; each needs the first kernel.
+#: The outputs that are computed from the new state; all of them need the first kernel.
 OBSERVED_OUTPUTS = OBSERVED[kinematics]
 OUTPUTS = (*STEP_OUTPUTS, *OBSERVED_OUTPUTS)
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Check the parameters in which the robots of a rollout differ, and return them as columns."""
+"""Check the parameters that differ between the robots of a rollout, and return them as columns."""
 
 from __future__ import annotations
 
@@ -35,8 +35,8 @@ OF_ACTUATORS = tuple(
     if field.dims[0] == "nu" and not field.derived and field.name != "actuator_dofid"
 )
 
-#: Fields that may differ between robots, and the kind of part that the names in a mapping refer
-#: to; an actuator has the name of its joint.
+#: Fields that may differ between robots, each with the kind of part that names in a mapping mean;
+#: an actuator has the name of its joint.
 FIELDS = {
     "body_mass": "body",
     "body_ipos": "body",
@@ -51,13 +51,13 @@ FIELDS = {
 }
 GRAVITY = "gravity"
 
-#: The only field of whole numbers.
+#: The only field that holds whole numbers.
 DELAY = "actuator_delay"
 
 
 @dataclass(frozen=True, slots=True)
 class Columns:
-    """Values of some entries of one array, for every robot.
+    """Values of some entries of one array, for each robot.
 
     Attributes:
         array: name of the array.
@@ -81,7 +81,8 @@ def columns(m: Model, params: object) -> list[Columns]:
     """Return the parameters of a rollout as columns, one Columns per array.
 
     Raises:
-        ParameterError: unknown field or name, wrong shape, or numbers that no robot can have.
+        ParameterError: a field or name is unknown, a shape is wrong, or a robot cannot have the
+            values.
     """
     if params is None:
         return []
@@ -122,7 +123,7 @@ def _as_stored(given: Columns) -> Columns:
 
 
 def _whole(m: Model, name: str, given: ArrayLike) -> Columns:
-    """Return an array without the entries of the world; raise ParameterError if these changed."""
+    """Return an array without the world's entries; raise ParameterError if these were changed."""
     own = model_array(m, name)
     values = _rows(f"params[{name!r}]", given, own.shape)
     kind, places = FIELDS[name], open_places(m, name)
@@ -145,7 +146,7 @@ def _whole(m: Model, name: str, given: ArrayLike) -> Columns:
 
 
 def params_of(m: Model, params: Mapping[str, Any] | None, robots: slice) -> dict[str, Any]:
-    """Return the parameters of some robots from the checked parameters of all."""
+    """Return the parameters of some robots, given the checked parameters of all robots."""
 
     def own(values: ArrayLike, shape: tuple[int, ...]) -> Array:
         rows = finite("params", values, None)
@@ -208,7 +209,7 @@ def _parts(m: Model, name: str, given: Mapping[Any, ArrayLike]) -> list[Columns]
 
 
 def _place(m: Model, name: str, kind: str, part: Any) -> tuple[Ints, str]:
-    """Return an array's rows for a body, joint or actuator, and its name; raise ParameterError."""
+    """Return an array's rows for a body, joint or actuator, and its name; or raise an error."""
     try:
         number = m.body_id(part) if kind == "body" else m.jnt_id(part)
     except ModelError as error:
@@ -290,7 +291,7 @@ def _check_possible(m: Model, given: Columns) -> None:
     elif given.array == "actuator_gear":
         _refuse(given, values == 0.0, "numbers other than 0")
     elif given.array == "actuator_motorconst":
-        constants = given.places % 2 == 0  # the other column has the back-EMF constants
+        constants = given.places % 2 == 0  # odd entries are the back-EMF constants
         _refuse(given, constants & (values == 0.0), "torque constants above 0")
     elif given.array == "actuator_curve":
         _check_curves(given)
@@ -303,7 +304,7 @@ def _check_possible(m: Model, given: Columns) -> None:
 
 
 def _refuse(given: Columns, bad: Any, allowed: str) -> None:
-    """Raise ParameterError for the first of some bad values."""
+    """Raise ParameterError for the first bad value, if there is one."""
     if bad.any():
         row, column = np.argwhere(bad)[0].tolist()
         found = f"is {given.values[row, column]:g}"
@@ -333,12 +334,12 @@ def _impossible(given: Columns, row: int, column: int, found: str, allowed: str)
 
 
 def check_built_in(m: Model, name: str, instead: str) -> None:
-    """Check that code for a Model can read a field of each robot.
+    """Raise ModelError unless code for a Model can read a field for each robot.
 
     Args:
         m: the Model.
         name: name of a field in FIELDS.
-        instead: advice for the message.
+        instead: advice that ends the message.
 
     Raises:
         ModelError: the code contains the numbers of the Model as constants.
@@ -349,9 +350,10 @@ def check_built_in(m: Model, name: str, instead: str) -> None:
 
 
 def with_springs(m: Model, own: Mapping[str, Sequence[int]]) -> Model:
-    """Return the Model with a spring at each joint at which a robot can have a spring."""
+    """Return the Model with a spring in each joint in which a robot may have a spring."""
     if "jnt_stiffness" not in own:
         return m
     stiffness = m.jnt_stiffness.copy()
-    stiffness[list(own["jnt_stiffness"])] = 1.0  # the value of each robot replaces this number
+    # any positive number: the value of each robot replaces it
+    stiffness[list(own["jnt_stiffness"])] = 1.0
     return m.replaced(jnt_stiffness=stiffness)

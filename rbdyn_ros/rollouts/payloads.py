@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Parameters of a rollout whose robots carry different payloads."""
+"""Compute the parameters of a rollout whose robots carry different payloads."""
 
 from __future__ import annotations
 
@@ -26,29 +26,29 @@ def payload_params(
 ) -> Params:
     """Return the parameters of robots that each carry a rigid body, fixed to a link.
 
-    A row equals the arrays of the Model that with_payload returns, up to rounding.
+    A row equals, up to rounding, the arrays of the Model that with_payload returns.
 
     Args:
         m: the Model.
         frame: name or number of the link to which the payload is fixed.
         mass: mass of the payload, (nbatch,) or one number [kg].
         com: centre of mass of the payload in the frame, (nbatch, 3) or (3,) [m].
-        inertia: Ixx Iyy Izz Ixy Ixz Iyz about its centre of mass, in the axes of the frame,
-            (nbatch, 6) or (6,) [kg m^2].
+        inertia: Ixx Iyy Izz Ixy Ixz Iyz about the payload's centre of mass, in the axes of the
+            frame, (nbatch, 6) or (6,) [kg m^2].
 
     Raises:
         ModelError: the frame is unknown.
-        ParameterError: no rigid body has these numbers, or the link is fixed to the world.
+        ParameterError: a rigid body cannot have these numbers, or the link is fixed to the world.
     """
     f = payload_frame(m, frame)
     b = int(m.frame_bodyid[f])
     load, com, inertia = _checked(mass, com, inertia)
     turn = quat_to_mat(m.frame_quat[f])
-    with np.errstate(all="ignore"):  # an overflow is refused below
+    with np.errstate(all="ignore"):  # check_calculable refuses an overflow
         place = m.frame_pos[f] + com @ turn.T
         place = np.where(
             load[:, None] > 0.0, place, m.body_ipos[b]
-        )  # without mass, com has no effect
+        )  # without mass the centre of mass has no effect
         both, centre, whole = _lumped(m, b, load, place, turn @ as_matrix(inertia) @ turn.T)
         # check the moments as with_payload does, so that both refuse the same payloads
         second = load[:, None] * place * place
@@ -68,8 +68,8 @@ def _lumped(
     own, own_place = m.body_mass[b], m.body_ipos[b]
     both = own + load
     share = np.divide(load, both, out=np.zeros_like(load), where=both > 0.0)
-    # the inertia of two bodies about their common centre is the sum of their own inertias and of
-    # the reduced mass at their distance
+    # the inertia of two bodies about their common centre of mass is the sum of both inertias plus
+    # the inertia of the reduced mass at their distance
     apart = place - own_place
     square = np.einsum("ni,ni->n", apart, apart)[:, None, None] * np.eye(3)
     steiner = (own * share)[:, None, None] * (square - apart[:, :, None] * apart[:, None, :])

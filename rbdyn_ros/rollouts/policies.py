@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Feedback laws for rollouts: joint forces from a state and a row of a reference.
 
-The laws are the kernels of dynamics.laws, traced and compiled. They use the Model given to
-rollout, not the parameters of each robot, as the controller of a real robot does. They ignore
+The laws are the kernels of dynamics.laws, traced and compiled. Like the controller of a real
+robot, they use the Model given to rollout instead of each robot's true parameters. They ignore
 passive forces, contact and constraints.
 """
 
@@ -31,9 +31,9 @@ _GAINS = ("stiffness", "damping")
 class Policy:
     """Base class of the built-in laws.
 
-    The reference of a step holds the target qpos, then qvel, then qacc. Missing numbers at its end
-    are zero. A joint without an actuator, such as a floating base, gets no force; its target is
-    part of the reference, but has no effect.
+    The reference of a step holds the target qpos, then qvel, then qacc. A shorter reference is
+    extended by zeros. A joint without an actuator, such as a floating base, gets no force; its
+    target is part of the reference, but has no effect.
 
     Args:
         stiffness: position gain, 0 or more: one number, (nv,), or one row per robot, (nbatch, nv)
@@ -45,7 +45,7 @@ class Policy:
         ParameterError: a gain is negative or not a number.
     """
 
-    #: Parts of the reference.
+    #: Parts of the reference, in order.
     wants: tuple[str, ...] = ("qpos", "qvel")
     #: True if the law depends on the bodies of the robot, not only on its joints.
     needs_bodies = True
@@ -91,7 +91,7 @@ class Policy:
 class PDPolicy(Policy):
     """K (qpos_d - qpos) + D (qvel_d - qvel): a spring and a damper in every joint.
 
-    The position error is computed by differentiate_pos, so it is right for every type of joint.
+    differentiate_pos computes the position error, so the law is valid for every joint type.
 
     Args:
         stiffness: K [N m/rad or N/m], see Policy.

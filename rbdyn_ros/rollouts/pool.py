@@ -14,20 +14,20 @@ import numpy as np
 from rbdyn_ros.engine.compiler.interrupts import deferred
 from rbdyn_ros.rollouts.driver import BUSY, DONE, OWN_WORDS, STOP, WORDS, compiled_settled
 
-#: A finished thread checks this many times (20 us) whether the other threads have finished; then
-#: it sleeps.
+#: A finished thread checks this many times (for 20 us) whether the other threads have finished;
+#: then it sleeps.
 TRIES = 500
 
 #: Shortest and longest sleep of a thread that waits for the others [s].
 SHORT, LONG = 5e-5, 5e-3
 
-#: Function of (thread, words, words of the thread) that does a piece of work and returns whether
-#: work is left.
+#: Function of (thread, shared words, words of the thread) that does a piece of work and returns
+#: whether work is left.
 Piece = Callable[[int, Any, Any], bool]
 
 
 class Share:
-    """One call that several threads share."""
+    """The work of one call, which several threads share."""
 
     def __init__(self, piece: Piece, threads: int) -> None:
         self.words = np.zeros(WORDS, np.int64)
@@ -38,7 +38,7 @@ class Share:
     def work(self, k: int) -> None:
         """Do pieces of work as thread k until no work is left."""
         own = self.own[k]
-        own[BUSY] = 1  # the code clears this word as soon as no work is left
+        own[BUSY] = 1  # the compiled loop clears this word as soon as no work is left
         try:
             while self._piece(k, self.words, own):
                 pass
@@ -60,7 +60,8 @@ class Share:
                 self._wait(settled, shown)
         except BaseException:
             self.words[STOP] = 1
-            with deferred():  # the other threads still write into arrays of the caller
+            # wait, because the other threads still write into arrays of the caller
+            with deferred():
                 self._wait(settled, None)
             raise
         if self._error is not None:
@@ -80,16 +81,16 @@ class Share:
 
 
 class _Mail:
-    """Work for the helpers of a pool, which hold no reference to the pool itself."""
+    """Passes work to the threads of a pool, which must not hold a reference to the pool itself."""
 
     def __init__(self) -> None:
         self.share: Share | None = None
         self.ended = False
-        self.bells: list[Any] = []  # locks, each of which is released to wake a helper
+        self.bells: list[Any] = []  # for each thread a lock, which is released to wake the thread
 
     def ring(self, count: int) -> None:
         for bell in self.bells[:count]:
-            with contextlib.suppress(RuntimeError):  # the helper is awake already
+            with contextlib.suppress(RuntimeError):  # the thread is already awake
                 bell.release()
 
 
@@ -119,7 +120,7 @@ class Pool:
         Raises:
             KeyboardInterrupt: after Ctrl-C, when all threads have stopped.
         """
-        if self._process != os.getpid():  # after a fork there are no helpers
+        if self._process != os.getpid():  # after a fork the threads do not exist
             self._renew()
         share = Share(piece, min(threads, self.threads))
         others = len(share.own) - 1
@@ -160,7 +161,7 @@ def _help(mail: _Mail, bell: Any, number: int) -> None:
         share = mail.share
         if share is not None and number < len(share.own):
             share.work(number)
-        del share  # drop the references to the arrays of the call
+        del share  # do not keep the arrays of the call alive while waiting
 
 
 def _dismiss(mail: _Mail) -> None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The operations of a step of one Model, and of the outputs of a state."""
+"""The programs of a step of one Model, and of the outputs of a state."""
 
 from collections.abc import Collection, Mapping
 from typing import Any
@@ -21,7 +21,7 @@ from rbdyn_ros.specialization.trace import Tracing
 def step_program(
     m: Model, own: Mapping[str, Collection[int]], law: RolloutLaw | None, given: Collection[str]
 ) -> Program:
-    """Return the program of s.step, with known forces built in.
+    """Return the program of a specialised step, with the law, if any, and known forces built in.
 
     The step is compiled without the law, so that its bits do not depend on the law; the law reuses
     operations of the step.
@@ -51,14 +51,14 @@ def step_program(
 
 
 def _shared_inputs(m: Model, own: Mapping[str, Collection[int]]) -> dict[str, list[int]]:
-    """Return the entries that law and robot share, because the law uses the Model's parameters."""
+    """Return the entries that law and robot share; the law uses the Model's own parameters."""
     found = {}
     for name in OPEN:
         if name not in SYMBOLIC_OPTIONS:
             of_robots = own.get(name, ())
             found[name] = [k for k in range(getattr(m, name).size) if k not in of_robots]
         elif name not in own:
-            found[name] = []  # an option is shared with all its entries
+            found[name] = []  # an option has no separate entries
     return found
 
 

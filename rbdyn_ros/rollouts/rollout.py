@@ -30,9 +30,9 @@ from rbdyn_ros.rollouts.shards import Arguments, divided
 
 @dataclass(frozen=True)
 class Rollout:
-    """Outputs of robots, available as attributes: r.qpos is (nbatch, rows, nq).
+    """The outputs of robots, which are also attributes: r.qpos is (nbatch, rows, nq).
 
-    Row k is the result after (k + 1) * every steps.
+    Row k belongs to the state after (k + 1) * every steps.
 
     Attributes:
         outputs: dict from name to (nbatch, rows, ...); the arrays are views into one array.
@@ -76,10 +76,10 @@ def rollout(
     """Advance nbatch robots of a Model by nstep timesteps; return their outputs.
 
     Arguments with a batch axis (qpos0, qvel0, ctrl, params and the gains of the policy) have a row
-    for each robot; arguments without a batch axis are shared by all robots. The result of a robot
-    does not depend on the other robots or on the number of threads, to the last bit, even if
-    another robot diverges. All robots start at time 0. Memory is needed for the outputs, the
-    initial states, the parameters, and ctrl as given.
+    for each robot; arguments without a batch axis are shared by all robots. The results of a robot
+    do not depend, bit for bit, on the other robots or the number of threads, even if another robot
+    diverges. All robots start at time 0. Memory is needed for the outputs, the initial states, the
+    parameters, and ctrl in its given shape.
 
     Args:
         m: the Model; its options apply to all robots.
@@ -95,7 +95,7 @@ def rollout(
             bodies or joints to an entry or to (nbatch, ...) entries.
         policy: law of the forces: PDPolicy, PDGravityPolicy, ComputedTorquePolicy, or a function
             of (t, qpos, qvel, reference) that returns forces (nv,); None: ctrl holds the forces.
-            The function is called only a few times, with arrays of symbols.
+            The function is called only a few times, with arrays of symbols, and then compiled.
         outputs: any of qpos, qvel, time, qfrc_applied (of the last step), and xpos, xmat, xipos,
             subtree_com, cvel, energy (of the new state).
         every: number of steps per row of outputs; must divide nstep.
@@ -103,9 +103,10 @@ def rollout(
         specialize: whether to compile code for this Model that advances several robots side by
             side, and cache it on disk. Dry friction and limits of joints then follow the smooth
             law, as in rb.specialize; robots that touch planes with spheres have the law of
-            rb.step, as in rb.Batch. False: use the engine's own code, which supports Models that
-            cannot be specialised and follows m.opt.exact_stops; without a policy it gives the bits
-            of rb.step. With m.opt.exact_stops off both give the same results up to rounding.
+            rb.step, as in rb.Batch. False: use the engine's own code, which follows
+            m.opt.exact_stops and also supports Models that cannot be specialised; without a policy
+            it gives the bits of rb.step. With m.opt.exact_stops off, both codes give the same
+            results up to rounding.
         progress: whether to show a progress bar if the output is a terminal.
         ray: address of a Ray cluster whose machines advance the robots instead, with the same
             results: 'auto' or True (the cluster of this machine), HOST:PORT of `ray start`, or
@@ -116,7 +117,7 @@ def rollout(
     Raises:
         ParameterError: an argument is not allowed, or Ray is not installed or does not answer.
         ModelError: the Model cannot be specialised, or m is not a Model.
-        KeyboardInterrupt: after Ctrl-C, within about a tenth of a second.
+        KeyboardInterrupt: within about a tenth of a second after Ctrl-C.
     """
     check_model(m, "rollout")
     nstep, every = arguments.steps(nstep, every)
@@ -205,11 +206,15 @@ def _lost(shard: tuple[slice, Any], error: LostError) -> Rollout:
 
 @contextlib.contextmanager
 def _bar(total: int, wanted: bool) -> Iterator[Callable[[int], None] | None]:
-    """Open a progress bar; yield a function that shows the robot-steps done, or None."""
+    """Open a progress bar if wanted.
+
+    Yield a function that shows the finished robot-steps, or None.
+    """
     if not wanted:
         yield None
         return
-    from rbdyn_ros.report import progress  # the library of the bar is slow to import
+    # imported here, because the library of the progress bar is slow to import
+    from rbdyn_ros.report import progress
 
     with progress.bar(
         total, desc="rollout", unit="step", unit_scale=True, delay=progress.PATIENCE

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Divide the robots of a rollout into parts that other machines advance."""
+"""Divide the robots of a rollout into parts for other machines."""
 
 import copy
 from collections.abc import Callable, Iterator, Mapping
@@ -12,7 +12,7 @@ from rbdyn_ros.model.model import Model
 from rbdyn_ros.rollouts.params import params_of
 from rbdyn_ros.rollouts.policies import Policy
 
-#: Least number of robots in a part, so that the part is worth a task.
+#: Smallest number of robots in a part; for fewer robots a task would cost more than it saves.
 LEAST = 64
 
 
@@ -64,7 +64,7 @@ def _policy_of(policy: Policy, robots: slice) -> Policy:
 
 
 def divided(nbatch: int, cores: int) -> Iterator[slice]:
-    """Divide robots into parts; the results do not depend on the division."""
+    """Divide robots into parts for `cores` cores; the results do not depend on the division."""
     size = max(LEAST, -(-nbatch // (PER_CORE * cores)))
     for first in range(0, nbatch, size):
         yield slice(first, min(first + size, nbatch))

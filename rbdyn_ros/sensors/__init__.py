@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Simulated sensors, without ROS, from an IMU to a depth camera.
+"""Simulated sensors, such as an IMU or a depth camera, without ROS.
 
 specs = read_sensors("sensors.yaml", m, description)
 suite = Suite(m, description, specs, period_ns=1_000_000, seed=0)

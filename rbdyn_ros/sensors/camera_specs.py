@@ -14,24 +14,24 @@ from rbdyn_ros.sensors.ray_specs import RaySpec, checked, one_of
 #: Encodings of a depth image: metres, or whole millimetres.
 DEPTH = ("32FC1", "16UC1")
 
-#: Methods to compute depths: rays, or a drawn picture, which is ten times as fast.
+#: Methods to compute depths. The renderer, which draws a picture, is ten times as fast as rays.
 METHODS = ("auto", "rays", "renderer")
 
-#: Compressions of colour pictures.
+#: Formats of compressed colour pictures.
 COMPRESSIONS = ("jpeg", "png")
 
-#: Numbers of coefficients of OpenCV's models: none, plumb_bob without and with k3, rational.
+#: Allowed numbers of OpenCV's coefficients: none, plumb_bob without or with k3, rational.
 COEFFICIENTS = (0, 4, 5, 8)
 
 #: Largest number of pixels of a picture.
 MAX_PIXELS = 8_000_000
-#: Largest depth in 16 bits [m].
+#: Largest depth that 16 bits hold, in whole millimetres [m].
 LARGEST_MILLIMETRES = 65.535
 
-#: Largest error when the distortion of a pixel is inverted [pixels].
+#: Largest error of a pixel after its distortion is inverted and applied again [pixels].
 INVERTED = 1e-6
 
-#: Largest coordinate of a pixel in the plane z = 1, for a view of 179.9 degrees.
+#: Largest coordinate of a pixel in the plane z = 1; reached by a view of 179.9 degrees.
 SIDEWAYS = 1e3
 
 #: Smallest field of view [rad]; a telescope has 1e-4 rad.
@@ -51,8 +51,10 @@ class CameraSpec(RaySpec):
         width: columns of the picture.
         height: rows of the picture.
         field_of_view: horizontal angle of the picture without distortion [rad], below pi.
-        intrinsics: fx, fy, cx, cy [pixels], instead of `field_of_view`; None: they follow from it.
-        distortion: k1, k2, p1, p2 and, optionally, k3, and then k4, k5, k6, see OpenCV.
+        intrinsics: fx, fy, cx, cy [pixels], instead of `field_of_view`; None: `field_of_view`
+            determines them.
+        distortion: OpenCV's k1, k2, p1, p2, or these and k3, or all up to k6; empty: no
+            distortion.
     """
 
     width: int
@@ -124,23 +126,23 @@ class CameraSpec(RaySpec):
         return focal, focal, 0.5 * (self.width - 1), 0.5 * (self.height - 1)
 
     def _normalised(self) -> Array:
-        """Return the pixels in units of the focal length, (height, width, 2)."""
+        """Return the pixels' coordinates (u - cx) / fx and (v - cy) / fy, (height, width, 2)."""
         fx, fy, cx, cy = self.matrix
         x, y = (np.arange(self.width) - cx) / fx, (np.arange(self.height) - cy) / fy
         return np.stack(np.broadcast_arrays(x[None, :], y[:, None]), axis=-1)
 
     def plane(self) -> Array:
-        """Return where the ray of each pixel crosses the plane z = 1, (height, width, 2)."""
+        """Return the point (x, y) of each pixel's ray in the plane z = 1, (height, width, 2)."""
         return undistorted(self._normalised(), self.distortion)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DepthSpec(CameraSpec):
-    """A depth camera: it measures z of the visible point at each pixel.
+    """A depth camera: at each pixel it measures z of the visible point, in the optical frame.
 
     Attributes:
         encoding: one of DEPTH.
-        segmentation: whether the camera also publishes the object at each pixel.
+        segmentation: whether the camera also publishes which object is at each pixel.
         points: whether the camera also publishes the points at its pixels.
         method: one of METHODS, for the simulator; auto: the renderer if it is available.
     """
@@ -152,7 +154,7 @@ class DepthSpec(CameraSpec):
 
     @property
     def is_drawn(self) -> bool:
-        """Return whether the renderer computes the depths if it is available."""
+        """Return whether the renderer computes the depths, if the renderer is available."""
         return self.method != METHODS[1]
 
     def findings(self) -> list[Finding]:
@@ -169,14 +171,14 @@ class DepthSpec(CameraSpec):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ColorSpec(CameraSpec):
-    """A colour camera, whose pictures rb.render draws; it has no noise.
+    """A colour camera without noise; rb.render draws its pictures.
 
     Depths have 24 bits: the nearer of two surfaces at a distance z is visible if they are more
     than z^2 / (near 2^24) apart, 0.6 mm at 10 m with near = 0.01 m.
 
     Attributes:
-        compressed: one of COMPRESSIONS, in which pictures are published too; None: no compressed
-            pictures.
+        compressed: one of COMPRESSIONS: pictures are published in this format too; None: only
+            uncompressed pictures.
     """
 
     compressed: str | None = None
@@ -195,7 +197,7 @@ class ColorSpec(CameraSpec):
 
 
 def distorted(plane: Array, distortion: tuple[float, ...]) -> Array:
-    """Return the positions (..., 2) at which the lens shows points of the plane z = 1.
+    """Return the distorted positions (..., 2) of points of the plane z = 1.
 
     Source: OpenCV, camera calibration and 3D reconstruction, the pinhole model.
     """
@@ -213,9 +215,10 @@ def distorted(plane: Array, distortion: tuple[float, ...]) -> Array:
 
 
 def undistorted(shown: Array, distortion: tuple[float, ...], rounds: int = 30) -> Array:
-    """Return the points of the plane z = 1 that a lens shows at positions, by Newton's method.
+    """Return the points of the plane z = 1 with given distorted positions, by Newton's method.
 
-    If no point is found, the result is not finite, or `distorted` of it is not the given position.
+    After `rounds` iterations a point may still be wrong or not finite; compare its `distorted`
+    with the given position.
     """
     if not any(distortion):
         return shown

@@ -2,9 +2,9 @@
 """The robot, cut at the fixed joints that have a force/torque sensor.
 
 Links joined by fixed joints are one body, and the engine does not compute forces inside a body. So
-a measured fixed joint becomes a prismatic joint whose prescribed motion is to stand still. This
-adds no degree of freedom, so qpos and qvel keep their layout, and the engine computes the force
-across the joint as for any other joint.
+a measured fixed joint becomes a prismatic joint that a prescribed motion holds still. This adds no
+degree of freedom, so qpos and qvel keep their layout, and the engine computes the force across the
+joint as for any other joint.
 """
 
 import copy
@@ -23,7 +23,7 @@ from rbdyn_ros.model.model import Model
 
 _STANDS_STILL = Trajectory((0.0, 1.0), ((0.0,), (0.0,)))
 
-#: Largest difference between equal masses, as a share of the mass.
+#: Masses whose relative difference is smaller count as equal.
 SAME = 1e-9
 
 #: Prefixes of the names of Model arrays that a cut does not change.
@@ -32,13 +32,13 @@ _UNCHANGED = ("dof_", "qpos", "spring_", "length_", "gear_")
 
 @dataclass(frozen=True, slots=True)
 class Divided:
-    """A robot cut at fixed joints.
+    """A robot that is cut into parts at fixed joints.
 
     Attributes:
         m: the Model of its parts.
-        outside: (nbody,) the part on which external wrenches on a body of the robot act.
-        touching: (nbody,) the part on which contact wrenches on a body act.
-        body: the body of the robot to which each part belongs.
+        outside: (nbody,) for each body of the robot, the part on which its external wrenches act.
+        touching: (nbody,) for each body, the part on which its contact wrenches act.
+        body: for each part, the body of the robot to which it belongs.
     """
 
     m: Model
@@ -53,8 +53,8 @@ def divide(m: Model, description: Description, cuts: Mapping[str, str]) -> Divid
     Args:
         m: Model of the robot.
         description: the description of m.
-        cuts: for each measured fixed joint the side on which external wrenches on its body act,
-            "child" or "parent".
+        cuts: names of the measured fixed joints, each with the side on which external wrenches on
+            its body act, "child" or "parent".
 
     Raises:
         ModelError: m was loaded from another description.
@@ -89,10 +89,15 @@ def divide(m: Model, description: Description, cuts: Mapping[str, str]) -> Divid
 
 
 def check_masses(parts: Model, body: NDArray[np.int64], m: Model) -> None:
-    """Check that parts, each of a `body` of the robot, have the masses of these bodies in m.
+    """Check that the parts of each body together have the body's mass in m.
+
+    Args:
+    parts: the Model of the parts.
+    body: the body of m to which each part belongs.
+    m: the robot.
 
     Raises:
-        ModelError: a body has another mass in m.
+        ModelError: a body's mass in m differs.
     """
     found = np.bincount(body, parts.body_mass, m.nbody)
     for i in range(1, m.nbody):
@@ -140,9 +145,9 @@ def _has_layout(parts: Model, m: Model, cuts: Collection[str]) -> bool:
 
 
 def _part_pushed(parts: Model, part: int, sides: Mapping[int, str]) -> int:
-    """Return the part on which external wrenches act, from `part` outwards.
+    """Return the part on which external wrenches act: `part` or a part outwards from it.
 
-    It is beyond each cut whose side is its outer link.
+    The search goes beyond each cut whose external wrenches act on the outer side.
     """
     for j, side in sides.items():
         if parts.body_parentid[j + 1] == part:
@@ -153,7 +158,7 @@ def _part_pushed(parts: Model, part: int, sides: Mapping[int, str]) -> int:
 
 
 def _part_touching(m: Model, parts: Model, body: int, shapes: Collection[str], pushed: int) -> int:
-    """Return the part in contact: the only part with geometries, else the part for wrenches."""
+    """Return the part on which a body's contacts act: its only part with shapes, or `pushed`."""
     with_shapes = {
         int(parts.frame_bodyid[parts.frame_id(name)])
         for name, of in zip(m.frame_names, m.frame_bodyid, strict=True)

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The acceleration and the forces in a state: rb.forward with the efforts and pushes that acted.
+"""Evaluate a state by rb.forward, with the efforts and external forces that acted in it.
 
-All readings of a state come from this one evaluation, as MuJoCo's sensordata after mj_forward.
+All readings of a state use the acceleration and forces of this evaluation, as MuJoCo's sensordata
+use the results of mj_forward.
 """
 
 from typing import Protocol
@@ -16,7 +17,7 @@ from rbdyn_ros.model.model import Model
 
 
 class StateLike(Protocol):
-    """The part of a simulated state that sensors read; see LoopState."""
+    """The attributes of a simulated state that sensors read; see LoopState."""
 
     @property
     def tick(self) -> int: ...
@@ -50,15 +51,15 @@ class Evaluation:
 
     Attributes:
         plant: the simulated Model.
-        m: the Model of the last state: the plant, with its blocked dofs.
-        d: its Data.
+        m: the plant with the blocked dofs of the last state.
+        d: the Data of m, in the last state.
         contact: (nbody, 6) contact wrenches on the bodies, in the form of Data.xfrc_applied.
     """
 
     def __init__(self, plant: Model) -> None:
         self.plant, self._made_for = plant, (bytes(plant.nv), repr(plant.opt))
         self.m, self.d = plant, make_data(plant)
-        forward(self.m, self.d)  # compile the kernels before the clock runs
+        forward(self.m, self.d)  # compile the kernels before the simulation starts
         aba(self.m, self.d)
         self.contact = np.zeros((plant.nbody, 6))
 
@@ -75,6 +76,7 @@ class Evaluation:
         d.act[:], d.stick_qfrc[:] = state.act, state.stick_qfrc
         remember_friction(d, state.stick)
         forward(m, d)
-        aba(m, d)  # the acceleration that balances these forces, without the drift of a free body
+        # qacc at this state, without the change of velocity in a free body's drift (flight.py)
+        aba(m, d)
         if m.ncontact > 0:
             self.contact[:] = contact_on_bodies(m, d)

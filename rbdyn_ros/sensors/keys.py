@@ -39,13 +39,13 @@ def _type(word: str) -> Key:
 
 
 def _noise(*quantities: str) -> Key:
-    """Return the row of the key `noise`, with a table of errors for each quantity."""
+    """Return the key `noise`, whose table has the errors of each quantity."""
     rows = tuple(Key(name, _errors(name), f"errors of {name}") for name in quantities)
     return Key("noise", Table("noise", rows, make=dict), "default: none")
 
 
 def _errors(quantity: str) -> Table:
-    """Return the table of the errors of a vector or an effort; an orientation is not rounded."""
+    """Return the table of a quantity's errors; an orientation has no key `resolution`."""
 
     def kind(one: Number) -> Kind:
         return one if quantity == "effort" else Either(scalar=one, items=NumberList(3, one))

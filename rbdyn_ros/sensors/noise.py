@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Noise that is a pure function of seed, sensor, channel and tick.
 
-A run with the same seed gives the same bits, even if ticks are skipped or read in another order:
-numbers are hashed, not drawn from a generator that has a state.
+Runs with the same seed have the same noise, bit by bit, even if ticks are skipped or read in
+another order: the numbers are hashes, and no generator keeps a state.
 
 Source: Steele, Lea, Flood, Fast splittable pseudorandom number generators, 2014 (the finaliser of
 SplitMix64); Box, Muller, 1958; Levy's construction of Brownian motion, on whole ticks.
@@ -19,14 +19,14 @@ Words = NDArray[np.uint64]
 _LEVELS = 40  # levels of the random walk: 2^40 ticks are 34 years at 1 kHz
 _MASK = (1 << 64) - 1
 _GOLDEN = 0x9E3779B97F4A7C15
-# kinds of noise: 0 is white; numbers from 1 on are levels of the random walk
+# kind of number: 0 is white noise; numbers from 1 are levels of the random walk
 _WHITE = np.uint64(0)
 _UNIFORM = np.uint64(_LEVELS + 2)
 _LEVEL = np.arange(_LEVELS + 1, dtype=np.uint64)
 
 
 def _mixed(x: Words) -> Words:
-    """Return 64-bit words with their bits mixed (SplitMix64)."""
+    """Return hashed 64-bit words (the finaliser of SplitMix64)."""
     x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
     return np.asarray(x ^ (x >> np.uint64(31)))
@@ -44,19 +44,20 @@ class Hashed:
         self._key = _mixed(key ^ channel * np.uint64(_GOLDEN))
 
     def white(self, tick: int) -> Array:
-        """Return (channels,) independent standard normal numbers of a tick."""
+        """Return (channels,) independent standard normal numbers for a tick."""
         return self._normal(np.array(_WHITE), np.array(tick, np.uint64), self._key)
 
     def uniform(self, tick: int) -> Array:
-        """Return (channels,) independent numbers of a tick, uniformly distributed from 0 to 1."""
+        """Return (channels,) independent numbers for a tick, uniformly distributed in (0, 1)."""
         word = self._word(np.array(_UNIFORM), np.array(tick, np.uint64), self._key)
         return np.asarray(_share(word))
 
     def walk(self, tick: int) -> Array:
         """Return (channels,) sums of `tick` independent standard normal numbers.
 
-        Levy's construction: first the sum over 2^40 ticks, then level by level the offset of the
-        midpoint from the straight line, in the interval that contains the tick.
+        Levy's construction begins with the sum over 2^40 ticks. Each level halves the interval
+        that contains the tick, and draws how far the sum at its middle is from the mean of its
+        ends.
         """
         length = 2.0 ** (_LEVELS - _LEVEL[1:].astype(np.float64) + 1)
         interval = np.uint64(tick) >> (np.uint64(_LEVELS + 1) - _LEVEL[1:])
@@ -69,7 +70,7 @@ class Hashed:
 
     @staticmethod
     def _normal(kind: Words, index: Words, key: Words) -> Array:
-        """Return standard normal numbers, hashed from words that are broadcast together."""
+        """Return standard normal numbers, hashed from three arrays that are broadcast together."""
         word = Hashed._word(kind, index, key)
         first = _share(word)
         second = (_mixed(word + np.uint64(_GOLDEN)) >> np.uint64(11)).astype(np.float64) * 2.0**-53
@@ -81,7 +82,7 @@ class Hashed:
 
 
 def _share(word: Words) -> Array:
-    """Convert words to numbers between 0 and 1, never 0."""
+    """Convert 64-bit words to numbers in the open interval (0, 1)."""
     return np.asarray(((word >> np.uint64(11)).astype(np.float64) + 0.5) * 2.0**-53)
 
 
@@ -89,11 +90,11 @@ class Noise:
     """The noise of a sensor, with a NoiseSpec for every three channels.
 
     Args:
-        specs: noise of its quantities, in the order of their numbers.
+        specs: noise of each vector quantity, in the order of the channels.
         seed: any whole number.
-        sensor: number of the sensor.
+        sensor: number of the sensor; sensors have independent noise.
         period: duration of a tick [s].
-        begun: first tick; earlier ticks have the noise of this tick.
+        begun: tick at which the noise starts; earlier ticks have the noise of this tick.
     """
 
     def __init__(
@@ -110,7 +111,7 @@ class Noise:
         self._kinds = bool(self._stddev.any()), bool(self._walk.any()), bool(step.any())
 
     def error(self, tick: int) -> Array:
-        """Return the error (3 len(specs),) added to the true values in a tick."""
+        """Return the error (3 len(specs),) that is added to the true values at a tick."""
         white, walks, _ = self._kinds
         since = max(tick - self._begun, 0)
         total = self._bias
@@ -121,7 +122,7 @@ class Noise:
         return total
 
     def measured(self, tick: int, true: Array) -> Array:
-        """Return the measured values for true values (3 len(specs),) in a tick."""
+        """Return the measured values for true values (3 len(specs),) at a tick, with rounding."""
         measured = true + self.error(tick)
         if self._kinds[2]:
             rounded = np.round(measured / self._step) * self._step
@@ -130,6 +131,6 @@ class Noise:
 
 
 def variance(spec: NoiseSpec) -> tuple[float, float, float]:
-    """Return the variance of white noise and of rounding to the resolution, by axis."""
+    """Return the variance of white noise and rounding for each axis (3,)."""
     x, y, z = (s * s + r * r / 12.0 for s, r in zip(spec.stddev, spec.resolution, strict=True))
     return x, y, z

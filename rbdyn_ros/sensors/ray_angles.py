@@ -17,7 +17,8 @@ def read_angles(text: bytes, source: str) -> tuple[tuple[float, float], ...]:
     Empty lines and lines that begin with # are comments; a first line without numbers is a header.
 
     Raises:
-        DescriptionError: there is any other line, or there are too many lines.
+        DescriptionError: another line has not exactly two finite numbers, or there are too many
+            lines or none.
     """
     if len(text) > MAX_BYTES:
         refuse("too-large", f"{quote(source, 200)} is larger than {MAX_BYTES >> 20} MiB", source)

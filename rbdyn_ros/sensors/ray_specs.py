@@ -14,16 +14,16 @@ from rbdyn_ros.errors import Finding, ParameterError, RbdynError, apart, not_all
 #: Targets of rays: the <collision> elements and obstacles, or the <visual> elements and obstacles.
 SEEN = ("collision", "visual")
 
-#: The kinds of a range sensor.
+#: The kinds of range sensors.
 RADIATION = ("infrared", "ultrasound")
 
 #: Largest number of rays of a sensor.
 MAX_RAYS = 1_000_000
 
-#: A full turn and a quarter turn, rounded up to six digits as in files [rad].
+#: A full turn and a quarter turn [rad], rounded up to six digits, as files write them.
 TURN, QUARTER = 6.28319, 1.5708
 
-#: Angle between the ends of a full turn below which they share a ray [rad].
+#: If the ends of a turn are nearer to each other than this angle, they share a ray [rad].
 FULL_TURN = 1e-4
 
 #: Upper limit of latencies and sweeps [s].
@@ -54,7 +54,7 @@ class Fan:
         return (self.last - self.first) / (self.rays - 1) if self.rays > 1 else 0.0
 
     def findings(self, name: str, limit: float) -> list[Finding]:
-        """Return the faults of a fan whose angles may be between -limit and limit."""
+        """Return the faults of a fan whose angles must be between -limit and limit."""
         found = checked(
             lambda: finite(f"{name}.from", self.first, low=-limit, high=limit, element=name),
             lambda: finite(f"{name}.to", self.last, low=-limit, high=limit, element=name),
@@ -88,8 +88,8 @@ class RangeNoise:
 
 
 _ROW = (tuple, type(None))
-#: Types of the fields that hold neither a number nor one of some words, and the names of these
-#: types in messages.
+#: Types of the fields that hold neither a number nor an allowed word, with their names in
+#: messages.
 TYPES: dict[str, tuple[Any, str]] = {
     "name": (str, "a name"),
     "link": (str, "the name of a link"),
@@ -105,7 +105,7 @@ TYPES: dict[str, tuple[Any, str]] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RaySpec:
-    """The base of sensors that measure by rays; all values are checked at the start.
+    """The base class of sensors that measure by rays; the constructor checks all values.
 
     Attributes:
         name: name of the sensor.
@@ -146,7 +146,7 @@ class RaySpec:
             raise ParameterError(findings)
 
     def _type_findings(self) -> list[Finding]:
-        """Return a finding for each value, other than numbers, of a wrong type."""
+        """Return a finding for each value of a wrong type; numbers are checked elsewhere."""
         found: list[Finding] = []
         for each in fields(self):
             kind, allowed = TYPES.get(each.name, (object, ""))
@@ -185,12 +185,12 @@ class LidarSpec(RaySpec):
     A ray at azimuth a and elevation e goes along (cos e cos a, cos e sin a, sin e).
 
     Attributes:
-        horizontal: azimuths of the columns: 0 is along x, anticlockwise about z.
+        horizontal: azimuths of the columns, anticlockwise about z from the x axis.
         vertical: elevations of the rows above the plane of x and y.
-        angles: azimuth and elevation of each ray [rad], instead of `horizontal` and `vertical`;
-            None: these are used.
-        sweep: time in which the columns, or `angles`, are measured one after the other [s]; the
-            sweep ends at the time of the reading. 0: all at once.
+        angles: azimuth and elevation of each ray [rad]; None: `horizontal` and `vertical` are
+            used.
+        sweep: time in which the columns (or `angles`) are measured one after the other [s]; it
+            ends at the time of the reading. 0: all are measured at once.
     """
 
     horizontal: Fan = Fan(-math.pi, math.pi, 360)
@@ -248,7 +248,7 @@ def is_planar(spec: LidarSpec) -> bool:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RangeSpec(RaySpec):
-    """A range sensor: the nearest distance in a cone along x.
+    """A range sensor, which measures the nearest distance in a cone along x.
 
     Attributes:
         field_of_view: full angle of the cone [rad], below pi; 0: a single ray.
@@ -271,7 +271,7 @@ class RangeSpec(RaySpec):
 
 
 def checked(*checks: Callable[[], object]) -> list[Finding]:
-    """Return the findings of all checks."""
+    """Run functions that raise errors; return the findings of all errors."""
     return [finding for check in checks for finding in _findings(check)]
 
 
@@ -289,7 +289,7 @@ def _findings(check: Callable[[], object]) -> Iterable[Finding]:
 
 
 def _without_lists(value: object) -> object:
-    """Return a value with tuples for lists and arrays, as specifications must be hashable."""
+    """Return a value with tuples for lists and arrays, because specifications must be hashable."""
     if isinstance(value, np.ndarray):
         value = value.tolist()
     return tuple(map(_without_lists, value)) if isinstance(value, list | tuple) else value

@@ -94,7 +94,7 @@ def read_sensors_text(
     folder: Path = Path(),
     period_ns: int | None = None,
 ) -> tuple[Spec, ...]:
-    """Read sensors from text; the result and the errors are those of read_sensors.
+    """Read sensors from the text of a file; returns and raises the same as read_sensors.
 
     Args:
         text: the document.
@@ -141,7 +141,7 @@ def sensors_of(
 
 
 def _as_yaml(name: str, entry: SensorEntry, description: Description) -> str:
-    """Return a sensors file with one sensor."""
+    """Return a sensor of a robot file as the text of a sensors file."""
     ends = {end: own for end in ("link", "joint", "frame") if (own := getattr(entry, end))}
     table = {"type": entry.type, **ends, **entry.values}
     if SPECS[entry.type] in RAYS:
@@ -166,13 +166,13 @@ def _holders(link: str, description: Description) -> list[str]:
 
 
 def _plain(entry: SensorEntry, taken: Collection[str]) -> str:
-    """Return an unused valid name for a sensor."""
+    """Return a valid name for a sensor that is not in `taken`."""
     plain = _NOT_PLAIN.sub("_", entry.name).strip("_")
     return free_name(plain if plain[:1].isalpha() else f"{entry.type}_{plain}".strip("_"), taken)
 
 
 class _Sensors:
-    """Makes sensors from the values of a file, for one robot and loop."""
+    """Makes the sensors of one robot from the values of a file."""
 
     def __init__(
         self, m: Model, description: Description, folder: Path, period_ns: int | None
@@ -181,7 +181,7 @@ class _Sensors:
         self._joints = {joint.name: joint for joint in description.joints}
 
     def sensor(self, name: str, table: Given) -> Spec | None:
-        """Return a sensor, or None after an error."""
+        """Return the sensor of a table; add an error and return None if it is invalid."""
         if not _NAME.fullmatch(name):
             message = f"its name is not allowed; allowed are {_NAME_ALLOWED}"
             owner, line = f"sensor {quote(name)}", table.lines[name]
@@ -230,7 +230,7 @@ class _Sensors:
     def _known(
         self, name: str, names: Collection[str], what: str, given: Given, line: int
     ) -> bool:
-        """Return whether the robot has a part; if it does not, add an error."""
+        """Return whether the robot has a link or joint of this name; add an error if not."""
         if name in names:
             return True
         given.sound = False
@@ -268,7 +268,7 @@ class _Sensors:
         if "pushes" in given.lines and joint.type != "fixed":
             message = (
                 f"'pushes' is allowed for a fixed joint only; joint {quote(joint.name)} is "
-                f"{joint.type}, so it is known on which side an external force acts"
+                f"{joint.type}, so the side on which an external force acts is known"
             )
             code = "pushes-at-moving-joint"
             given.error(code, "pushes", message, found=joint.type, allowed="fixed")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Readings of the sensors without rays: true values of a scene with noise; GPS is in WGS 84."""
+"""Readings of the sensors without rays: true values of a scene plus noise. GPS uses WGS 84."""
 
 import math
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ from rbdyn_ros.sensors.noise import Noise
 from rbdyn_ros.sensors.scanning import Scan
 from rbdyn_ros.sensors.scene import SensorScene
 
-#: The quantities of each kind of sensor, in the order of its numbers.
+#: The quantities of each kind of sensor, in the order of its channels.
 QUANTITIES: dict[type, tuple[str, ...]] = {
     specs.ImuSpec: ("angular_velocity", "linear_acceleration", "orientation"),
     specs.ForceTorqueSpec: ("force", "torque"),
@@ -43,7 +43,7 @@ class ImuReading:
 
 @dataclass(frozen=True, slots=True)
 class WrenchReading:
-    """A wrench about the origin of the sensor's frame, in its axes.
+    """A wrench about the origin of the sensor's frame, in the axes of this frame.
 
     Attributes:
         force: (3,) the force [N].
@@ -59,7 +59,7 @@ class ContactReading(WrenchReading):
     """The contact wrench on a link, and whether the link is in contact.
 
     Attributes:
-        touching: whether the true force is above the threshold.
+        touching: whether the true force, without noise, is above the threshold.
     """
 
     touching: bool
@@ -81,7 +81,7 @@ class GpsReading:
 
 @dataclass(frozen=True, slots=True)
 class PoseReading:
-    """A pose in the reference of the sensor.
+    """The pose of a link in the sensor's reference frame.
 
     Attributes:
         position: (3,) origin of the link [m].
@@ -115,7 +115,7 @@ def reading_of(spec: specs.Spec, scene: SensorScene, noise: Noise, tick: int) ->
 
     Args:
         spec: the sensor.
-        scene: a scene that has entered a state.
+        scene: the scene, after `enter` with the state.
         noise: noise of the sensor.
         tick: tick of the state.
     """
@@ -160,7 +160,7 @@ def _pose(spec: specs.PoseSpec, scene: SensorScene, noise: Noise, tick: int) -> 
 
 
 def _turned(R: Array, error: Array) -> Array:
-    """Return an orientation wxyz, turned by a rotation vector in its own axes."""
+    """Return the quaternion wxyz of R, rotated further by a rotation vector in the axes of R."""
     quat: Array = mat_to_quat(R)
     if error.any():
         quat = np.array(quat_mul(tuple(quat.tolist()), _quaternion(error)))
@@ -174,13 +174,13 @@ def _quaternion(vector: Array) -> tuple[float, float, float, float]:
     return float(np.cos(angle / 2.0)), x, y, z
 
 
-#: The ellipsoid WGS 84: equatorial radius [m], and the square of its eccentricity.
+#: The ellipsoid WGS 84: equatorial radius [m] and flattening; then the square of its eccentricity.
 RADIUS, FLATTENING = 6378137.0, 1.0 / 298.257223563
 ECCENTRICITY2 = FLATTENING * (2.0 - FLATTENING)
 
 
 def earth_point(latitude: float, longitude: float, height: float) -> Array:
-    """Return a point in the axes of the earth (ECEF) (3,) [m]; latitude, longitude in degrees."""
+    """Return a point in earth-fixed axes (ECEF) (3,) [m]; latitude and longitude in degrees."""
     up = earth_axes(latitude, longitude)[:, 2]
     normal = RADIUS / math.sqrt(1.0 - ECCENTRICITY2 * up[2] ** 2)
     shrunk = np.array([1.0, 1.0, 1.0 - ECCENTRICITY2])
@@ -188,14 +188,14 @@ def earth_point(latitude: float, longitude: float, height: float) -> Array:
 
 
 def earth_axes(latitude: float, longitude: float) -> Array:
-    """Return the axes east, north and up in the axes of the earth, as columns (3, 3)."""
+    """Return east, north and up in earth-fixed axes, as columns (3, 3); arguments in degrees."""
     a, b = math.radians(latitude), math.radians(longitude)
     sa, ca, sb, cb = math.sin(a), math.cos(a), math.sin(b), math.cos(b)
     return np.array([[-sb, -sa * cb, ca * cb], [cb, -sa * sb, ca * sb], [0.0, ca, sa]])
 
 
 def geodetic(point: Array) -> Array:
-    """Return latitude, longitude [degree] and height [m] (3,) of a point of the earth (3,) [m].
+    """Return latitude, longitude [degree] and height [m] (3,) of a point in ECEF axes (3,) [m].
 
     Source: Vermeille, Direct transformation from geocentric coordinates to geodetic coordinates,
     2002. It is exact outside a ball of 50 km about the centre of the earth.
@@ -218,10 +218,10 @@ def geodetic(point: Array) -> Array:
 
 
 def geodetic_of_enu(reference: tuple[float, float, float], place: Array) -> Array:
-    """Return the latitude, longitude [degree] and height [m] (3,) of a place (3,) in ENU [m].
+    """Return latitude, longitude [degree] and height [m] (3,) of a point in local ENU axes.
 
     Args:
-        reference: latitude, longitude [degree] and height [m] of the origin of ENU.
+        reference: latitude, longitude [degree] and height [m] of the origin of the ENU axes.
         place: east, north and up from the origin [m].
     """
     axes = earth_axes(*reference[:2])

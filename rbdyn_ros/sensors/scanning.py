@@ -28,10 +28,10 @@ from rbdyn_ros.sensors.ray_specs import LidarSpec, RangeSpec
 
 RangingSpec = LidarSpec | RangeSpec | DepthSpec
 
-#: A drawn picture, (height, width, 2): depth [m] and number of the shape; infinity, -1 for none.
+#: A drawn picture, (height, width, 2): depth [m] and number of the shape; infinity and -1: none.
 Drawn = NDArray[np.float32]
 
-#: Largest number of instants of a sweep; all columns of an instant are measured in the same state.
+#: A sweep is split into at most this many instants; the columns of an instant see the same state.
 INSTANTS = 64
 
 _GOLDEN_ANGLE = np.pi * (3.0 - np.sqrt(5.0))
@@ -39,11 +39,11 @@ _GOLDEN_ANGLE = np.pi * (3.0 - np.sqrt(5.0))
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Scan:
-    """A measurement of a lidar, a range sensor or a depth camera.
+    """A measurement of a lidar, a range sensor or a depth camera, with the rays and shapes.
 
     Attributes:
         distance: (rows, columns), distance along each ray, or along z for a depth camera [m];
-            infinity: nothing up to `far`, -infinity: something nearer than `near`, NaN: the
+            infinity: nothing up to `far`; -infinity: a surface nearer than `near`; NaN: the
             reading is lost (REP 117).
         direction: (rows, columns, 3), vectors along the rays in the axes of the link: unit
             vectors, or vectors with z = 1 for a depth camera.
@@ -85,7 +85,8 @@ def scan(
         tick: number of the reading; the same tick has the same noise.
 
     Raises:
-        ModelError: d was not made for m, the Model has no geometries, or no such link.
+        ModelError: d was not made for m, the Model has no geometries, or it lacks the sensor's
+            link.
         ParameterError: `tick` is not a whole number, 0 or more, or `seed` is not a whole number.
     """
     check_pair(m, d, "scan")
@@ -98,7 +99,7 @@ def scan(
 
 
 class Scanner:
-    """Makes the scans of one sensor, with its own Data; only one thread may use it.
+    """Makes the scans of one sensor, with its own Data. Only one thread may use a Scanner.
 
     Args:
         m: the Model.
@@ -110,7 +111,7 @@ class Scanner:
         shapes: the visible shapes.
 
     Raises:
-        ModelError: the Model has no such link, or no geometries.
+        ModelError: the Model lacks the sensor's link, or has no geometries.
     """
 
     def __init__(self, m: Model, sensor: RangingSpec, shapes: RayShapes | None = None) -> None:
@@ -120,7 +121,7 @@ class Scanner:
         if shapes is None and not self.shapes.names:
             raise _nothing(m, sensor)
         for link in sensor.excluded:
-            m.frame_id(link)  # raise ModelError for an unknown link
+            m.frame_id(link)  # to raise ModelError for an unknown link
         self._shown = np.array([x not in sensor.excluded for x in self.shapes.links], np.bool_)
         self._rays = directions(sensor)
         self._length = np.linalg.norm(self._rays, axis=-1)
@@ -159,7 +160,7 @@ class Scanner:
         Args:
             qpos: (nq,) position.
             time: time of this state [s].
-            chosen: (rows, columns) rays, at least one.
+            chosen: (rows, columns) mask of the rays to cast; at least one ray.
             threads: largest number of threads.
         """
         self._go(qpos, np.zeros(0), time, 0.0)
@@ -179,7 +180,7 @@ class Scanner:
         return Scan(distance, rays, geom, self.shapes.names)
 
     def _go(self, qpos: Array, qvel: Array, time: float, before: float) -> None:
-        """Move to the state some time before the given state."""
+        """Move the Data to the pose `before` seconds before a state, with constant qvel."""
         d = self._d
         d.time = time - before
         d.qpos[:] = qpos
@@ -215,7 +216,7 @@ def directions(sensor: RangingSpec) -> Array:
 
 
 def _cone(view: float, rays: int) -> Array:
-    """Return directions spread evenly over a cone about x, the first along x (1, rays, 3).
+    """Return directions spread evenly over a cone about x, the first of them along x (1, rays, 3).
 
     Source: Vogel, A better way to construct the sunflower head, 1979, on the sphere.
     """
@@ -227,9 +228,9 @@ def _cone(view: float, rays: int) -> Array:
 
 
 def instants(sensor: RangingSpec) -> Sequence[tuple[int, int, float]]:
-    """Return (first column, column after the last, time before the state) of each instant.
+    """Return (first column, last column + 1, time before the state [s]) of a sweep's instants.
 
-    Columns are measured at equal intervals; an instant is in the middle of the times of its
+    Columns are measured at equal intervals. The time of an instant is the mean time of its
     columns.
     """
     if isinstance(sensor, RangeSpec):
@@ -244,7 +245,7 @@ def instants(sensor: RangingSpec) -> Sequence[tuple[int, int, float]]:
 
 
 class RayNoise:
-    """Noise and dropouts of a sensor, a function of seed, sensor, ray and tick.
+    """Noise and dropouts of a sensor: a pure function of seed, sensor, ray and tick.
 
     Args:
         spec: the sensor.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The quantities that sensors measure: motion of links, wrenches across joints and contacts."""
+"""The quantities that sensors measure: motion of links, wrenches across joints and at contacts."""
 
 from collections.abc import Sequence
 
@@ -23,7 +23,7 @@ from rbdyn_ros.sensors.specs import (
     Spec,
 )
 
-#: The sensors of accelerations and forces; the others need positions and velocities only.
+#: The sensors that need accelerations and forces; others need only positions and velocities.
 FORCE_KINDS = (ImuSpec, ForceTorqueSpec, JointTorqueSpec, ContactSpec)
 
 #: A payload: link, mass [kg], centre of mass (3,) [m], inertia (6,) [kg m^2]; as in with_payload.
@@ -38,7 +38,7 @@ class SensorScene:
         description: the description from which the robot was loaded.
         specs: sensors of the robot.
         plant: the simulated Model, which has the same layout; None: m.
-        payloads: payloads of its links that are not in the description.
+        payloads: payloads of the robot's links that the description does not contain.
     """
 
     def __init__(
@@ -67,7 +67,7 @@ class SensorScene:
         self._evaluation = Evaluation(self._plant)
         self._has_forces = any(isinstance(spec, FORCE_KINDS) for spec in specs)
         api.kinematics(parts, self._d)
-        self._solve()  # compile the kernels before the clock runs
+        self._solve()  # compile the kernels before the simulation starts
         across = [spec for spec in specs if isinstance(spec, ForceTorqueSpec | JointTorqueSpec)]
         self._of_joint = {spec.joint: _place(parts, spec.joint) for spec in across}
         self._types = {joint.name: joint.type for joint in description.joints}
@@ -76,12 +76,13 @@ class SensorScene:
         places = zip(parts.frame_bodyid.tolist(), parts.frame_pos, rotations, strict=True)
         self._links = dict(zip(parts.frame_names, places, strict=True))
         self._axes = self._d.xmat.reshape(-1, 3, 3)
-        # the part of each geometry of a link that is fixed to the world, 0 for other geometries
+        # for each geometry that is fixed to the world, the part of its link; 0 for other
+        # geometries
         fixed = (m.geom_bodyid == 0) & (m.geom_frameid >= 0)
         self._fixed_part = np.where(fixed, parts.frame_bodyid[m.geom_frameid], 0)
 
     def enter(self, state: StateLike) -> None:
-        """Fill the Data from a state, with the present options of the simulated Model."""
+        """Compute the measured quantities of a state, with the present options of the plant."""
         options = repr(self._plant.opt)
         if options != self._options:
             copy_options(self._m, self._plant)
@@ -96,7 +97,10 @@ class SensorScene:
             self._solve()
 
     def _solve(self) -> None:
-        """Compute the motion and forces, after kinematics and applied forces."""
+        """Compute velocities, accelerations and joint forces.
+
+        Kinematics and xfrc_applied must be set.
+        """
         m, d, whole = self._m, self._d, self._evaluation.d
         api.com_pos(m, d)
         api.com_vel(m, d)
@@ -106,7 +110,7 @@ class SensorScene:
         api.joint_forces(m, d)
 
     def _apply(self, xfrc: Array) -> None:
-        """Write xfrc_applied from external and contact wrenches, part by part."""
+        """Write xfrc_applied of each part, from external and contact wrenches."""
         d, divided, whole = self._d, self._divided, self._evaluation
         d.xfrc_applied[:] = 0.0
         for forces, parts in ((xfrc, divided.outside), (whole.contact, divided.touching)):
@@ -125,7 +129,7 @@ class SensorScene:
             self._push(parts[c], -d.contact_force[c], -d.contact_torque[c], d.contact_pos[c])
 
     def _push(self, part: int, force: Array, torque: Array, point: Array) -> None:
-        """Add a force at a point and a torque to xfrc_applied of a part."""
+        """Add a torque, and a force at a point, to xfrc_applied of a part."""
         xfrc = self._d.xfrc_applied[part]
         xfrc[:3] += force
         xfrc[3:] += torque + _cross(point - self._d.xipos[part], force)
@@ -162,7 +166,7 @@ class SensorScene:
         R = self._axes[part]
         R_s, origin = R @ mat, d.xpos[part] + R @ pos
         wrench = (d.loop_force if is_loop else d.jnt_force)[number]
-        # the wrench of the predecessor (parent) on the successor (child)
+        # below is the wrench that the parent applies to the child
         sign = -1.0 if spec.measured == MEASURED[0] else 1.0
         force, moment = sign * (R_s @ wrench[3:]), sign * (R_s @ wrench[:3])
         return self._seen_from(spec.frame, force, moment, origin)
@@ -171,7 +175,7 @@ class SensorScene:
         """Return the effort of the parent on the child of a joint, about or along its axis."""
         d, m = self._d, self._m
         _, number, is_loop, _, _ = self._of_joint[name]
-        # use the frame of the joint, as origin and axes of the child may differ
+        # use the joint's frame: the child's origin and axes may differ from it
         wrench = (d.loop_force if is_loop else d.jnt_force)[number]
         axis = (m.loop_axis if is_loop else m.jnt_axis)[number]
         part = wrench[3:] if self._types[name] == "prismatic" else wrench[:3]
@@ -200,8 +204,8 @@ def _cross(a: Array, b: Array) -> Array:
 def _place(m: Model, joint: str) -> tuple[int, int, bool, Array, Array]:
     """Return the pose of the successor frame F_s of a joint in a body.
 
-    The result is a body to which F_s is fixed, the number of the joint, whether the joint closes a
-    loop, and the origin and axes of F_s in the body.
+    Returns the body to which F_s is fixed, the number of the joint, whether the joint closes a
+    loop, and the origin and axes of F_s in the body's frame.
     """
     if joint in m.loop_names:
         i = m.loop_id(joint)

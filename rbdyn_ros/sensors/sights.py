@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The latest readings of lidars and cameras, for people to look at."""
+"""Readings of lidars and cameras, prepared for display."""
 
 from dataclasses import dataclass
 from typing import TypeVar
@@ -12,7 +12,7 @@ from rbdyn_ros.sensors.camera_specs import DepthSpec
 from rbdyn_ros.sensors.ray_specs import RaySpec
 from rbdyn_ros.sensors.scanning import Scan
 
-#: Largest number of points of a lidar, and of columns of a picture; larger readings are thinned.
+#: Largest numbers of lidar points and of picture columns; larger readings are thinned.
 MOST_POINTS, MOST_COLUMNS = 20_000, 320
 #: Smallest span of depths from white to grey [m], so that mere noise shows no pattern.
 LEAST_SPAN = 0.05
@@ -23,14 +23,15 @@ Pixel = TypeVar("Pixel", bound=np.generic)
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Sight:
-    """A reading that people can look at.
+    """A reading prepared for display.
 
     Attributes:
         name: name of the sensor.
         link: link whose frame the sensor has.
         picture: (height, width, 3) red, green, blue, 0 to 255, of a camera; in the picture of a
             depth camera the nearest point is white, and pixels without a reading are black.
-        points: (n, 3) in the frame of the link [m], of a lidar or a range sensor; None: a picture.
+        points: (n, 3) points of a lidar or a range sensor in the frame of the link [m]; None for a
+            camera.
     """
 
     name: str
@@ -40,7 +41,7 @@ class Sight:
 
 
 def sight(spec: RaySpec, reading: Scan | NDArray[np.uint8]) -> Sight:
-    """Return the reading of a sensor as a Sight."""
+    """Return the reading of a sensor, prepared for display."""
     if not isinstance(reading, Scan):
         return Sight(spec.name, spec.link, picture=_smaller(reading))
     if isinstance(spec, DepthSpec):

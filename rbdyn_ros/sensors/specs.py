@@ -11,16 +11,16 @@ Vec3 = tuple[float, float, float]
 
 ZERO: Vec3 = (0.0, 0.0, 0.0)
 
-#: The wrench that a force/torque sensor reports: child on parent, or parent on child.
+#: Wrenches that a force/torque sensor can report: of the child on the parent, or the reverse.
 MEASURED = ("child_to_parent", "parent_to_child")
 
-#: The side of a measured fixed joint on which external wrenches on its body act.
+#: Sides of a measured fixed joint on which external wrenches on its body can act.
 SIDES = ("child", "parent")
 
 
 @dataclass(frozen=True, slots=True)
 class NoiseSpec:
-    """The errors of a vector quantity, by axis, in its unit.
+    """The errors of a vector quantity, for each axis, in the quantity's unit.
 
     Attributes:
         stddev: standard deviation of white noise.
@@ -85,11 +85,11 @@ class ForceTorqueSpec:
 
 @dataclass(frozen=True, slots=True)
 class ContactSpec:
-    """Contact of a link: whether the link is in contact, and the sum of its contact wrenches.
+    """A contact sensor: whether a link is in contact, and the sum of its contact wrenches.
 
     Attributes:
         name: name of the sensor.
-        link: the link; includes links fixed to it, which are the same body.
+        link: the link; contacts of links fixed to it count too, as they are the same body.
         threshold: force above which contact is reported [N].
         rate: readings per second [Hz]; None: every tick.
         noise: noise of `force` [N], `torque` [N m].
@@ -123,7 +123,7 @@ class MagnetometerSpec:
 
 @dataclass(frozen=True, slots=True)
 class GpsSpec:
-    """Latitude, longitude and height of a link, with the axes of the world east, north and up.
+    """Latitude, longitude and height of a link; the world's axes are east, north and up.
 
     Attributes:
         name: name of the sensor.
@@ -198,7 +198,7 @@ Spec = (
 
 
 def parts_of(spec: Spec) -> tuple[str, ...]:
-    """Return the links and joints without which a sensor cannot measure."""
+    """Return the names of the links and joints that a sensor needs."""
     if isinstance(spec, ForceTorqueSpec):
         return spec.joint, spec.frame
     if isinstance(spec, JointTorqueSpec):

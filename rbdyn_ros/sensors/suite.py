@@ -22,7 +22,7 @@ from rbdyn_ros.sensors.scanning import Drawn, RangingSpec, RayNoise, Scan, Scann
 from rbdyn_ros.sensors.scene import Payload, SensorScene
 from rbdyn_ros.sensors.specs import ContactSpec, NoiseSpec, Spec, parts_of
 
-#: Share of the rays that end at the housing above which a note warns.
+#: A note warns if more than this share of the rays end at the sensor's housing.
 ENCLOSED = 0.5
 
 #: The sensors that measure by rays.
@@ -34,7 +34,7 @@ Visuals = Callable[[Model], RayShapes]
 
 @dataclass(slots=True)
 class _Sensor:
-    """A sensor with its period in ticks and its noise."""
+    """A sensor's specification, with its period in ticks and its noise."""
 
     spec: Spec
     every: int
@@ -45,8 +45,7 @@ class _Sensor:
 class Suite:
     """The sensors of one robot.
 
-    One thread can ask for readings, another thread for scans, and other threads can call `use` and
-    `reseed`.
+    One thread can call for readings, another for scans, and others can call `use` and `reseed`.
 
     Args:
         m: the robot as it was loaded.
@@ -54,15 +53,15 @@ class Suite:
         specs: sensors of the robot.
         period_ns: duration of a tick [ns].
         seed: seed of the noise.
-        visuals: returns the shapes for sensors whose `sees` is visual; None: there are no such
-            sensors.
+        visuals: function that returns the visuals, for sensors whose `sees` is visual; None: no
+            sensor sees visuals.
 
     Attributes:
-        notes: messages for the user.
+        notes: warnings for the user, such as rounded rates.
 
     Raises:
-        ModelError: m was not loaded from the description, there are no shapes for rays, or a body
-            has other masses in m and in the description, and the Suite has sensors of forces.
+        ModelError: m was not loaded from the description, there are no shapes for rays, or a
+            body's masses in m and in the description differ although sensors measure forces.
     """
 
     def __init__(
@@ -85,7 +84,7 @@ class Suite:
         ]
         self._scanners = self._make_scanners(m)
         for scanner in self._scanners.values():
-            # this also compiles the kernels before the clock runs
+            # this also compiles the kernels before the simulation starts
             first = scanner.measure(m.qpos0, np.zeros(m.nv), 0.0, 1)
             self.notes += _enclosed(scanner.sensor, first, scanner.shapes)
         pressed = [spec for spec in self.specs if isinstance(spec, ContactSpec)]
@@ -115,7 +114,7 @@ class Suite:
         return every
 
     def _make_scanners(self, m: Model) -> dict[int, Scanner]:
-        """Return the scanners of the sensors with rays, by their numbers, or raise ModelError."""
+        """Return the scanner of each sensor with rays, by sensor number; raises ModelError."""
         specs = {k: spec for k, spec in enumerate(self.specs) if isinstance(spec, RayKinds)}
         visible = [spec for spec in specs.values() if spec.sees == "visual"]
         if visible and self._visuals is None:
@@ -146,31 +145,31 @@ class Suite:
         return tuple(sensor.every for sensor in self._sensors)
 
     def reseed(self, seed: int, tick: int = 0) -> None:
-        """Restart the noise with this seed, so that the given tick has the noise of tick 0."""
+        """Restart the noise with a new seed; the given tick has the noise of tick 0."""
         for k, sensor in enumerate(self._sensors):
             sensor.noise = self._noise(k, sensor.spec, seed, tick)
 
     def use(self, plant: Model, payloads: Sequence[Payload] = ()) -> None:
-        """Measure on the robot with another gravity or other payloads.
+        """Continue with other options, such as gravity, or other payloads.
 
         Args:
             plant: the simulated Model, with the layout of the loaded Model.
             payloads: all payloads of its links.
 
         Raises:
-            ModelError: a link is unknown, or the masses of the plant are not those of the
-                description and the payloads.
-            ParameterError: no rigid body has the numbers of a payload.
+            ModelError: a link is unknown, or the plant's masses differ from those of the
+                description with the payloads.
+            ParameterError: the numbers of a payload are physically impossible.
         """
         self._scene = SensorScene(self._m, self._description, self.specs, plant, payloads)
 
     def move(
         self, m: Model, description: Description, plant: Model, payloads: Sequence[Payload]
     ) -> None:
-        """Continue with a Model that has other objects; for the arguments see Suite and `use`.
+        """Continue with a Model that has other objects; for the arguments, see Suite and `use`.
 
         Raises:
-            ModelError: a link or a joint of a sensor would be gone.
+            ModelError: the new Model lacks a link or a joint that a sensor needs.
         """
         self._check_parts(m, description)
         self._m, self._description = m, description
@@ -178,7 +177,7 @@ class Suite:
         self.use(plant, payloads)
 
     def _check_parts(self, m: Model, description: Description) -> None:
-        """Raise ModelError if a sensor would lose a link or a joint that it names."""
+        """Raise ModelError if a new Model lacks a link or a joint that a sensor needs."""
         joints = (joint.name for joint in description.joints)
         there = {*m.frame_names, *m.jnt_names, *m.loop_names, *joints}
         for spec in self.specs:
@@ -195,10 +194,10 @@ class Suite:
         return self.measure(self.due(state), state)
 
     def due(self, state: StateLike) -> list[int]:
-        """Return the numbers of the sensors that are due in this state, once per period.
+        """Return the numbers of the sensors that are due in this state, each once per period.
 
-        A sensor with a period of n ticks is due at the ticks 0, n, 2n, ..., or at the first state
-        after them if one is missing. A lidar reads only after the time of a full sweep.
+        A sensor with a period of n ticks is due at the ticks 0, n, 2n, ...; if the state of such a
+        tick is missing, it is due in the next state. A lidar is first due after a full sweep.
         """
         due = []
         for k, sensor in enumerate(self._sensors):
@@ -211,7 +210,7 @@ class Suite:
         return due
 
     def measure(self, numbers: Sequence[int], state: StateLike) -> list[tuple[int, Reading]]:
-        """Return the readings of some sensors in a state, due or not.
+        """Return the readings of the numbered sensors in a state, by number, whether due or not.
 
         Colour cameras are left out; rb.render draws their pictures.
         """
@@ -229,7 +228,7 @@ class Suite:
         return reading_of(sensor.spec, self._scene, sensor.noise, state.tick)
 
     def scan(self, k: int, state: StateLike, threads: int | None = None) -> Scan:
-        """Return the reading of a lidar, range sensor or depth camera in a state, due or not.
+        """Return the scan of a lidar, range sensor or depth camera in a state, whether due or not.
 
         Args:
             k: number of the sensor.
@@ -262,7 +261,7 @@ class Suite:
 
 
 def _enclosed(spec: RangingSpec, scan: Scan, shapes: RayShapes) -> list[str]:
-    """Return a note if most rays end before `near` at a link, such as the sensor's housing."""
+    """Return a note if most rays end nearer than `near` at links, such as the sensor's housing."""
     near = np.isneginf(scan.distance)
     links = Counter(shapes.links[g] for g in scan.geom[near].tolist())
     del links[""]  # leave out obstacles

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The code generator: trace the kernels of a Model and write straight-line code for LLVM or C."""
+"""The code generator: trace the kernels of a Model, and write straight-line code for LLVM or C."""

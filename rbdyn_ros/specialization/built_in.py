@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Programs of functions with the numbers of a Model built in.
+"""Make the programs of functions, with the numbers of a Model built in.
 
-Whether a product becomes part of a multiply-add, and so is not rounded, depends on the operations
-around it, and some of these vanish where a number is zero or one. So a function is traced with
-inputs for all numbers that any generated code reads at run time. Its multiply-adds are chosen, and
-then the numbers that are constant in this code are built in. Code with other numbers built in,
-such as a specialised step and a rollout, therefore computes the same bits.
+A product that becomes part of a multiply-add is not rounded. Whether this happens depends on the
+operations around it, and some of these vanish if a number is zero or one. So a function is first
+traced with inputs for all numbers that any generated code reads at run time, and its multiply-adds
+are chosen. Then the numbers that are constant in the present code are built in. So two codes in
+which different numbers are built in, such as a specialised step and a rollout, compute the same
+bits.
 """
 
 from collections.abc import Collection, Sequence
@@ -37,7 +38,8 @@ def function_program(
     Args:
         m: the Model.
         function: name in FUNCTIONS, or another Function.
-        symbolic: the numbers of the Model that it reads, see Tracing; all others are built in.
+        symbolic: the numbers of the Model that the program reads, see Tracing; others are built
+            in.
         numbers: the integers that the kernel of the function takes.
 
     Raises:
@@ -61,7 +63,7 @@ def function_outputs(
         m: the Model.
         function: name in FUNCTIONS, or another Function.
         graph: the graph to which the operations are added.
-        symbolic: the numbers of the Model that it reads, see Tracing; all others are built in.
+        symbolic: the numbers of the Model that the code reads, see Tracing; others are built in.
         values: values of inputs that are fields of Data, by name and flat index.
         numbers: the integers that the kernel of the function takes.
     """
@@ -71,7 +73,7 @@ def function_outputs(
 
 
 def open_entries(m: Model, symbolic: Collection[Any]) -> list[tuple[str, Collection[int] | None]]:
-    """Return the inputs of a trace in which OPEN, springs and `symbolic` are inputs."""
+    """Return the inputs of a trace: OPEN, springs, and `symbolic`."""
     entries: dict[str, Collection[int] | None] = symbolic_entries(m, symbolic)
     springs = np.flatnonzero(m.jnt_stiffness).tolist()
     if springs and entries.get(SPRINGS, ()) is not None:
@@ -82,7 +84,7 @@ def open_entries(m: Model, symbolic: Collection[Any]) -> list[tuple[str, Collect
 def built_in(
     m: Model, whole: Program, graph: SymbolGraph, symbolic: Collection[Any]
 ) -> dict[tuple[str, int], Any]:
-    """Return the values of those inputs of a program that are not read at run time."""
+    """Return the values of those inputs of a program that are built in."""
     read, kept = symbolic_entries(m, symbolic), uneven(m)
     found: dict[tuple[str, int], Any] = {}
     for array, place, _ in whole.inputs:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Call machine code by its address from Python, with little overhead."""
+"""Call machine code at an address from Python, with little overhead."""
 
 import functools
 from collections.abc import Callable
@@ -40,7 +40,10 @@ def entry() -> Callable[..., int]:
 
 @functools.cache
 def filling_entry(dimensions: int) -> Callable[..., int]:
-    """Return a function of four arguments: addresses of code, table and row, and an array."""
+    """Return a function that calls code with a table, a row and an array to fill.
+
+    Its four arguments are the addresses of code, table and row, and the array.
+    """
     array = types.Array(types.float64, dimensions, "C")
     return _point(_fill, (types.int64, types.int64, types.int64, array))
 

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Differentiate a trace: derivatives are more operations of the same SymbolGraph.
+"""Differentiate a trace; derivatives are further operations in the same SymbolGraph.
 
 This is forward mode, one direction at a time: the derivative of an operation is computed from the
-derivatives of its operands. Derivatives share common operations with the trace and with each
-other. An operation that does not depend on a direction adds no operation, so the sparsity of a
-tree needs no code.
+derivatives of its operands. Equal operations are shared between the trace and all derivatives. An
+operation that does not depend on a direction adds no operation, so the sparsity of a tree is used
+without extra code.
 
 Source: Griewank, Walther, Evaluating derivatives, 2008, section 3.1.
 """
@@ -21,7 +21,7 @@ from rbdyn_ros.specialization.symbolic import Objects
 # maps the number of an operation to its derivative, a symbol or a known number
 Slopes: TypeAlias = dict[int, Any]
 
-#: Partial derivatives of an operation y by its operands. A quotient uses 1 / b, which all
+#: Partial derivatives of each operation y by its operands. A quotient uses 1 / b, which all
 #: directions share.
 PARTIALS: dict[str, Callable[..., tuple[Any, ...]]] = {
     "add": lambda *_: (1.0, 1.0),
@@ -52,8 +52,8 @@ def jacobian(graph: SymbolGraph, outputs: Iterable[Any], directions: Sequence[Sl
     Args:
         graph: the graph of the outputs, to which derivatives are added.
         outputs: symbols to differentiate.
-        directions: for each direction, the given derivatives of some operations, by their numbers.
-            Any operation, not only an input, can have a given derivative; it can be zero.
+        directions: for each direction, given derivatives of some operations, by operation number.
+            Any operation, not only an input, can have a given derivative, which can be zero.
     """
     wanted = list(outputs)
     given = set.intersection(*map(set, directions)) if directions else set()
@@ -74,7 +74,7 @@ def _along(
     direction: Slopes,
     partials: dict[int, tuple[Any, ...]],
 ) -> Slopes:
-    """Return the derivatives that are not zero, by operation."""
+    """Return the nonzero derivatives in a direction, by operation number."""
     slopes = {number: slope for number, slope in direction.items() if not _vanishes(slope)}
     for number in order:
         operands = () if number in direction else operands_of(graph.operations[number])

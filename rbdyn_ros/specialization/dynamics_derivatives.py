@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Derivatives of the dynamics and of a timestep, as kernels that are only traced.
 
-The derivatives of rigid-body dynamics come from the toolbox: its kernels take a third or less of
-the operations of a differentiated trace. Everything that the toolbox does not differentiate, such
-as passive forces, is differentiated as traced.
+The derivatives of rigid-body dynamics come from the toolbox, whose kernels need a third or less of
+the operations of a differentiated trace. All other parts, such as passive forces, are
+differentiated as traced.
 
 Positions are differentiated along the coordinates of qvel, as in the toolbox.
 """
@@ -31,7 +31,8 @@ from rbdyn_ros.specialization.uncompiled import uncompiled
 def inverse_derivatives(m: Any, d: Any, out: Objects) -> None:
     """Write qfrc_inverse, and its derivatives by qpos, qvel and qacc, (3, nv, nv).
 
-    The last derivative is M, except for a Model with gears, which carry a part of the forces.
+    The last derivative is M, except for a Model with gears, because gears carry a part of the
+    forces.
     """
     along = _along_state(m, d)
     uncompiled(integrate.smooth_stages)(m, d)
@@ -66,10 +67,11 @@ def forward_derivatives(m: Any, d: Any, out: Objects) -> None:
 
 
 def step_derivatives(m: Any, d: Any, out: Objects) -> None:
-    """Write A and B of one timestep, side by side, (2 nv, 3 nv): x+ = A x + B u.
+    """Write A and B of one timestep side by side, (2 nv, 3 nv), with x+ = A x + B u.
 
-    x holds changes of position, along the axes of qvel before and after the step, and of qvel; u
-    holds changes of qfrc_applied. This is the linearisation at d. qpos and qvel are advanced.
+    x holds changes of position, along the axes of qvel before and after the step, and changes of
+    qvel; u holds changes of qfrc_applied. The step is linearised at the state in d, and advances
+    qpos and qvel.
     """
     nv = m.nv
     m.opt.check_integrator()
@@ -89,8 +91,8 @@ def step_derivatives(m: Any, d: Any, out: Objects) -> None:
 class _WatchedData:
     """A Data that records the states of a step and the accelerations that led to them.
 
-    A step sets the time last when it moves to its next state (engine/step/integrate.py). At that
-    moment qpos and qvel are the new state, and qacc_step the acceleration that led to it.
+    A step sets the time last when it moves to a new state (engine/step/integrate.py). At that
+    moment qpos and qvel are the new state, and qacc_step is the acceleration that led to it.
     """
 
     def __init__(self, d: Any) -> None:
@@ -108,10 +110,10 @@ class _WatchedData:
 def _along_trials(m: Any, d: Any) -> list[Slopes]:
     """Take a step with given accelerations; return the directions of state and forces.
 
-    State n + 1 depends on the start and on the accelerations in states 0 ... n. The derivative of
-    each acceleration is given as soon as the derivative of its state is known:
-    d qacc = (d qacc / d qpos) dq + (d qacc / d qvel) dv + d qacc / d qfrc_applied. So the
-    operations between states are differentiated as traced, and the dynamics by their formulas.
+    State n + 1 depends on the start and on the accelerations in the states 0 to n. The derivative
+    of each acceleration follows as soon as the derivative of its state is known: d qacc = (d qacc
+    / d qpos) dq + (d qacc / d qvel) dv + d qacc / d qfrc_applied. So the operations between states
+    are differentiated as traced, and the dynamics by formulas.
     """
     graph, nv = _graph(d), m.nv
     along = _along_state(m, d) + _along_each(d.qfrc_applied)
@@ -139,7 +141,7 @@ def _along_trials(m: Any, d: Any) -> list[Slopes]:
 def _number_of_trials(watched: _WatchedData) -> int:
     """Return the number of states in which accelerations were computed.
 
-    Euler's step sets the time once. Runge-Kutta's step sets the time for each of its three trial
+    An Euler step sets the time once. A Runge-Kutta step sets it for each of its three trial
     states, back to the start, and forward by the whole step: five times for four accelerations.
     """
     return max(1, len(watched.moves) - 1)
@@ -154,10 +156,10 @@ def _put(d: Any, state: tuple[Any, Objects, Objects]) -> None:
 
 
 def _euler(m: Any, d: Any) -> Objects:
-    """Take a step of Euler; return the derivatives of its end by its start, (2 nv, 3 nv).
+    """Take an Euler step; return the derivatives of its end by start and forces, (2 nv, 3 nv).
 
-    Keep this function consistent with `_euler` in engine/step/integrate.py: it is the same step,
-    for robots without constraints and bodies in flight.
+    Keep this function consistent with engine/step/integrate.py: it is the same step, for robots
+    without constraints and without bodies in flight.
     """
     h, nv = m.opt.timestep, m.nv
     by_position, slopes = along_positions(m, d), np.full((3, nv, nv), 0.0, object)
@@ -178,9 +180,9 @@ def _euler(m: Any, d: Any) -> Objects:
 def _accelerations(m: Any, d: Any, step: Any, out: Objects) -> None:
     """Write qacc, and its derivatives by qpos, qvel and the applied forces, (3, nv, nv).
 
-    In a step damping D is implicit: (M + step D) qacc = applied + passive - bias. These are the
-    equations of a robot without passive forces and with more armature, whose applied forces change
-    by d passive - step dD qacc.
+    In a step, damping D is implicit: (M + step D) qacc = applied + passive - bias. This is the
+    equation of a robot without passive forces but with more armature, for which the applied forces
+    change by d passive - step dD qacc.
     """
     graph, along = _graph(d), _along_state(m, d)
     uncompiled(integrate.smooth_stages)(m, d)
@@ -203,7 +205,7 @@ def _rigid(m: Any, armature: Any = 0.0) -> Any:
 
 
 def _graph(d: Any) -> Any:
-    return d.time.graph  # qpos may be empty
+    return d.time.graph  # take the graph from the time, because qpos may be empty
 
 
 def _along_state(m: Any, d: Any) -> list[Slopes]:
@@ -236,7 +238,7 @@ def _split(slopes: Objects) -> Objects:
 
 
 def _turned_back(m: Any, qpos: Objects, rates: Objects) -> Objects:
-    """Return the velocities (nv, any) for rates of positions (nq, any): qpos_dot inverted."""
+    """Return the velocities (nv, any) for rates of positions (nq, any), by inverting qpos_dot."""
     velocities = np.full((m.nv, rates.shape[1]), 0.0, object)
     for k in range(rates.shape[1]):
         for j in range(m.njnt):

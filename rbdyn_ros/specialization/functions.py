@@ -24,7 +24,7 @@ STATE = ("time", "qpos", "qvel")
 FORCES = ("qfrc_applied", "xfrc_applied")
 COUNTS = ("nbad", "nsingular")
 
-#: Fields without the entries of mimic and driven joints, and the fields with these entries.
+#: For each field without the entries of mimic and driven joints, the field that has them.
 WHOLE = {field.name: field.inside for field in DATA_FIELDS if field.inside}
 
 
@@ -34,7 +34,7 @@ class Function:
 
     Attributes:
         name: name of the function in the API.
-        kernel: kernel of (m, d), then integers, then an array if `shape` is given.
+        kernel: kernel of (m, d), then `numbers` integers, then an array if there is a `shape`.
         inputs: fields of Data that the function reads.
         outputs: fields of Data that the function writes.
         shape: shape of the array "out" that the function fills; None: no array.
@@ -50,7 +50,7 @@ class Function:
 
 
 def _timestep(m: Any, d: Any) -> None:
-    """Advance by one step, mimic joints included, like forward.advance."""
+    """Advance by one step, as forward.advance does, including mimic joints."""
     substep(m, d)
     if m.nvall > m.nv:
         expand(m, d)
@@ -123,8 +123,8 @@ OF_ACTUATORS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "forward_dynamics": (("act",), ()),
     "inverse": (("act", "qfrc_applied"), ()),
 }
-#: Functions that do not exist for a Model with actuators: they differentiate by a state that lacks
-#: the states of actuators.
+#: Functions that a Model with actuators lacks, because they differentiate by a state without the
+#: states of actuators.
 DERIVATIVES = ("inverse_derivatives", "forward_derivatives", "step_derivatives")
 
 
@@ -174,7 +174,7 @@ def run_traced(
 ) -> dict[str, Objects]:
     """Return the outputs of a function, traced in an existing graph.
 
-    The arguments are those of traced.
+    The arguments are as for `traced`.
     """
     function = FUNCTIONS[function] if isinstance(function, str) else function
     if tracing.model.nu > 0:
@@ -194,7 +194,7 @@ def run_traced(
 
 
 def _with_actuators(function: Function, what: str) -> Function:
-    """Return a function with the inputs and outputs of actuators; refuse derivatives.
+    """Return a function with the inputs and outputs of actuators added.
 
     Raises:
         ModelError: the function does not exist for Models with actuators.

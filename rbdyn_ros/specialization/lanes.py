@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Compile programs for W robots side by side: every number is a vector with a lane per robot."""
+"""Compile programs for W robots at once: every number is a vector with one lane per robot."""
 
 import hashlib
 from collections.abc import Mapping, Sequence
@@ -18,13 +18,13 @@ from rbdyn_ros.specialization.programs.program import Program
 
 @dataclass(frozen=True, slots=True)
 class Lanes:
-    """Machine code of programs that share a memory of slots of W numbers.
+    """Machine code of programs that share one memory, whose slots hold W numbers each.
 
     Attributes:
         width: number of robots, W.
         slots: for each array, its first slot and its length.
         size: number of slots; the memory is (size, W), aligned to cache lines.
-        code: the functions, void f(double *memory).
+        code: the compiled functions, void f(double *memory).
     """
 
     width: int
@@ -56,9 +56,9 @@ def compile_lanes(
     Args:
         programs: programs by name.
         width: W; None: the length of a vector register.
-        room: least lengths of arrays, by name; None: no least lengths.
-        beside: other programs for the same W; their memory is used, and must be large enough;
-            None: no other programs.
+        room: smallest lengths of arrays, by name; None: arrays are as long as the programs need.
+        beside: other programs for the same W, whose memory is used and must be large enough; None:
+            a separate memory.
     """
     lanes = width or processor().vector_width
     slots, size = (dict(beside.slots), beside.size) if beside else ({}, 0)

@@ -19,11 +19,11 @@ from rbdyn_ros.engine.compiler import cache, jit
 from rbdyn_ros.engine.compiler.processor import processor
 from rbdyn_ros.errors import Finding, ModelError
 
-#: Cache of the code of Models, below a hash of all sources that determine it.
+#: Cache folder for the code of Models; its name contains a hash of all sources of the code.
 CACHE_DIRECTORY = jit.cache_below("specialize", Path(__file__).parent.rglob("*.py"))
 
-#: Size of the cache above which the least recently used files are removed [bytes]. This is enough
-#: for a few thousand robots.
+#: If the cache is larger than this, the least recently used files are removed [bytes]. It holds a
+#: few thousand robots.
 MOST_ON_DISK = 256 * 2**20
 
 _lock = threading.RLock()
@@ -32,7 +32,7 @@ _loaded: "dict[str, Code]" = {}
 
 
 def _renew_lock() -> None:
-    """Replace the lock after a fork, because the child lacks a thread that held the lock."""
+    """Replace the lock after a fork, because a thread that held it does not exist in the child."""
     global _lock  # noqa: PLW0603
     _lock = threading.RLock()
 
@@ -59,7 +59,7 @@ def code(key: Sequence[str], names: Sequence[str], make: Callable[[], str]) -> C
     """Return machine code from this process or from disk, or compile it.
 
     Args:
-        key: everything that determines the result of `make`.
+        key: a text that contains everything on which the result of `make` depends.
         names: names of the functions.
         make: function that returns LLVM code.
     """
@@ -82,7 +82,7 @@ def _found(file: Path | None, names: Sequence[str]) -> Code | None:
         os.utime(file)  # record the time of last use, see _prune
     try:
         return _link(objects, names)
-    except RuntimeError:  # the hash is right, but the content is not machine code
+    except RuntimeError:  # the hash is correct, but the content is not machine code
         return None
 
 
@@ -111,7 +111,7 @@ def _target() -> Any:
     """Return the target machine; Numba has initialised LLVM for this processor.
 
     The target machine selects instructions and registers. No optimisation pass changes the LLVM
-    code before that, so the operations and their order stay as written.
+    code before, so the operations and their order stay as written.
     """
     return llvm.Target.from_default_triple().create_target_machine(
         cpu=processor().name, features=processor().features, opt=2, reloc="pic", codemodel="small"

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Compute a program again on symbols, with values for some of its inputs.
+"""Evaluate a program again on symbols, with values for some of its inputs.
 
-Rounding stays the same: multiply-adds stay multiply-adds, and products stay products. Only
-operations that return one of their operands, or that are exact, are left out.
+Rounding stays the same: multiply-adds stay multiply-adds, and products stay products. Operations
+are left out only if they return one of their operands or are exact.
 """
 
 import operator
@@ -25,13 +25,13 @@ _PYTHON: dict[str, Callable[..., Any]] = {
     "lt": operator.lt, "le": operator.le, "eq": operator.eq, "ne": operator.ne,
 }  # fmt: skip
 
-#: Operations with these numbers are left out, unless they are constants of the program: these
-#: operations were kept on purpose.
+#: Operations with these numbers are left out, unless the numbers are constants of the program,
+#: which were kept on purpose.
 _SIMPLE = (0.0, 1.0, -1.0)
 
 
 def replay(whole: Program, graph: SymbolGraph, values: Values) -> dict[str, Objects]:
-    """Return the outputs of a program for one robot, as symbols of another graph and numbers.
+    """Return the outputs of a program for one robot, as numbers or symbols of another graph.
 
     Args:
         whole: the program.
@@ -104,7 +104,7 @@ def _exact_product(a: Any, b: Any) -> bool:
 
 
 def _fused(graph: SymbolGraph, kind: str, a: Any, b: Any, c: Any) -> Any:
-    """Return a multiply-add; for finite numbers return its value, which is rounded once."""
+    """Return a multiply-add, or for finite numbers its value, which is rounded once."""
     if all(not isinstance(x, Symbol) and isfinite(x) for x in (a, b, c)):
         product, other = Fraction(a) * Fraction(b), Fraction(c)
         signs = {"fma": (1, 1), "fms": (1, -1), "fnma": (-1, 1)}[kind]

@@ -24,7 +24,7 @@ DONE, OTHER_OPTIONS = 0, 1
 
 
 class Row:
-    """Locates fields of Data in their row, and fields of the Model by addresses in its table."""
+    """Locates fields of a Data in its row, and fields of the Model by addresses in its table."""
 
     #: Types of the Model's table, the row of Data and the array "out".
     arguments: Sequence[ir.Type] = (TABLE, POINTER, POINTER)
@@ -33,7 +33,7 @@ class Row:
         self.offsets = m.data_offsets
 
     def load(self, builder: ir.IRBuilder, given: Any, array: str, place: int) -> Any:
-        """Return code that loads an entry of an array as a double."""
+        """Write code that loads an entry of an array as a double; return the value."""
         if array in INTEGERS:
             pointer = builder.bitcast(self._at(builder, given, array, place), TABLE)
             return builder.sitofp(builder.load(pointer), DOUBLE)
@@ -72,7 +72,7 @@ def compiled_row(
     key = [m.sha256(), name, opt.integrator, str(opt.passive), *symbolic, str(width), *more]
     if "timestep" not in symbolic:
         key.append(opt.timestep.hex())
-    # the hash of the Model does not include these functions
+    # the hash of the Model does not include user functions
     if any([*m.jnt_usertype, *m.jnt_motion_name]):
         key.append(repr(make()))
 
@@ -105,7 +105,7 @@ def row_code(
     stage = ir.Function(module.ir, ir.FunctionType(ir.VoidType(), [INT64] * 2), f"{name}.stage")
     builder = ir.IRBuilder(stage.append_basic_block())
     given = [builder.inttoptr(stage.args[0], TABLE), builder.inttoptr(stage.args[1], POINTER)]
-    builder.call(once, [*given, ir.Constant(POINTER, None)])  # a step writes no "out"
+    builder.call(once, [*given, ir.Constant(POINTER, None)])  # a timestep does not write "out"
     builder.ret_void()
     return module.text()
 
@@ -120,7 +120,7 @@ def _behind(builder: ir.IRBuilder, table: Any, name: str, kind: ir.Type) -> Any:
 def _emit_options_check(
     m: Model, builder: ir.IRBuilder, table: Any, symbolic: Collection[str]
 ) -> None:
-    """Emit a return of OTHER_OPTIONS for options other than the built-in options."""
+    """Write code that returns OTHER_OPTIONS if the options differ from the built-in options."""
     same = []
     for name, value in (("integrator_id", m.opt.integrator_id), ("passive", int(m.opt.passive))):
         found = builder.load(_behind(builder, table, name, TABLE))

@@ -36,7 +36,7 @@ from rbdyn_ros.specialization.symbolic import symbolic_entries
 def specialize(
     m: Model, functions: Collection[str] = ("step",), symbolic: Collection[str] = ()
 ) -> Specialized:
-    """Return functions compiled for one Model, several times as fast as the functions of rb.
+    """Return functions compiled for one Model, several times as fast as those of rb.
 
     Dry friction and limits of joints follow the smooth law, as with m.opt.exact_stops off: a joint
     loaded below its dry friction creeps, and a limit is a spring.
@@ -66,13 +66,14 @@ WITH_M = ("mass_matrix", "inverse_derivatives", "forward_derivatives", "step_der
 class Specialized(Substitute):
     """Functions of one robot as straight-line machine code, traced from the engine's kernels.
 
-    They are called with a Data of the Model, and give the results of the functions of the same
-    names in rb up to rounding; with dry friction or limits of joints, the results with
-    m.opt.exact_stops off. Only their results are written: step writes qpos, qvel, time, qacc_step,
+    The functions take a Data of the Model. Up to rounding, they compute the same results as the
+    functions of the same names in rb; if joints have dry friction or limits, the results are those
+    with m.opt.exact_stops off. Only results are written: step writes qpos, qvel, time, qacc_step,
     nbad, nsingular, and act and actuator_force of actuators; forward_dynamics writes qacc.
 
-    A function is compiled at its first call, or loaded from disk. Timestep, integrator and passive
-    are built in: after a change of m.opt the next call compiles the function for the new options.
+    A function is compiled at its first call, or loaded from disk. The options timestep, integrator
+    and passive are built in: after a change of m.opt the next call compiles the function for the
+    new options.
 
     Attributes:
         model: the Model for which the functions are compiled.
@@ -85,8 +86,9 @@ class Specialized(Substitute):
         symbolic: arrays and options that are read at every call instead of being built in.
 
     Raises:
-        ModelError: the Model cannot be specialised (contact, constraints other than gears), a name
-            in `symbolic` cannot be read at every call, or NUMBA_DISABLE_JIT is set.
+        ModelError: the Model cannot be specialised because it has contact or constraints other
+            than gears, a name in `symbolic` cannot be read at every call, or NUMBA_DISABLE_JIT is
+            set.
         ParameterError: a function is unknown.
     """
 
@@ -100,7 +102,7 @@ class Specialized(Substitute):
         self.symbolic = tuple(dict.fromkeys(("gravity", *symbolic)))
         symbolic_entries(m, self.symbolic)
         self.model = m
-        # keys: a name, or a name and numbers, see program()
+        # the keys are a name, or a name and numbers, see program()
         self._addresses: dict[Any, int] = {}
         self._fillers: dict[Any, tuple[tuple[int, ...], Any]] = {}
         self._enter: Callable[..., int] = entry()
@@ -109,7 +111,8 @@ class Specialized(Substitute):
                 self._address(name, ())
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return Specialized, (self.model, (), self.symbolic)  # addresses hold in one process
+        # addresses are valid only in this process
+        return Specialized, (self.model, (), self.symbolic)
 
     def __repr__(self) -> str:
         return f"<Specialized '{self.model.name}'>"
@@ -132,16 +135,16 @@ class Specialized(Substitute):
             in_pieces(lambda n: self._run("step", d, n), nstep, self.model.steps_at_once)
 
     def forward_dynamics(self, d: Data) -> None:
-        """Write qacc, like rb.forward_dynamics; the errors are those of step."""
+        """Write qacc, as rb.forward_dynamics does. Errors: see step."""
         self._check_no_driven_dofs(d)
         self._run("forward_dynamics", d)
 
     def inverse(self, d: Data) -> None:
-        """Write qfrc_inverse, like rb.inverse."""
+        """Write qfrc_inverse, as rb.inverse does, but not cacc."""
         self._run("inverse", d)
 
     def kinematics(self, d: Data) -> None:
-        """Write xpos, xmat, xipos and ximat, like rb.kinematics."""
+        """Write xpos, xmat, xipos and ximat, as rb.kinematics does."""
         self._run("kinematics", d)
 
     def gravity_term(self, d: Data) -> Array:
@@ -157,14 +160,17 @@ class Specialized(Substitute):
         return self._filled("mass_matrix", d)
 
     def frame_pose(self, d: Data, frame: str | int) -> tuple[Array, Array]:
-        """Return the position (3,) and rotation (3, 3) of a frame, like rb.frame_pose."""
+        """Return the position (3,) and rotation (3, 3) of a frame, as rb.frame_pose does."""
         out = self._filled("frame_pose", d, self.model.frame_id(frame))
         return out[3], out[:3]
 
     def frame_jacobian(
         self, d: Data, frame: str | int, reference: str = "local_world_aligned"
     ) -> Array:
-        """Return rb.frame_jacobian(m, d, frame, reference), (6, nv), compiled for each frame."""
+        """Return rb.frame_jacobian(m, d, frame, reference), (6, nv).
+
+        Each frame has separate code.
+        """
         if not isinstance(reference, str) or reference not in REFERENCES:
             raise unknown_reference(reference)
         number = self.model.frame_id(frame)
@@ -173,7 +179,8 @@ class Specialized(Substitute):
     def inverse_derivatives(self, d: Data) -> tuple[Array, Array, Array]:
         """Return rb.inverse_derivatives(m, d), even for Models that rb's function refuses.
 
-        With gears these are the derivatives of the forces of inverse, so the third is not M.
+        For a Model with gears these are the derivatives of the forces of `inverse`, so the third
+        is not M.
         """
         dq, dv, da = self._filled("inverse_derivatives", d)
         return dq, dv, da
@@ -191,8 +198,8 @@ class Specialized(Substitute):
     def step_derivatives(self, d: Data) -> tuple[Array, Array]:
         """Return A (2 nv, 2 nv) and B (2 nv, nv), the derivatives of one timestep.
 
-        x+ = A x + B u: x holds small changes of position, along the axes of qvel before and after
-        the step, and of qvel; u holds changes of qfrc_applied.
+        In x+ = A x + B u, x holds small changes of position, along the axes of qvel before and
+        after the step, and changes of qvel; u holds changes of qfrc_applied.
         """
         self._check_no_driven_dofs(d)
         both, nv = self._filled("step_derivatives", d), self.model.nv
@@ -201,7 +208,8 @@ class Specialized(Substitute):
     def install(self, d: Data | None = None) -> None:
         """Make compiled loops step a Data with this code; rb.step(m, d) still uses the engine.
 
-        Timestep, integrator and `passive` are built in: install the code again after a change.
+        The options timestep, integrator and passive are built in; after a change, install the code
+        again.
 
         Raises:
             ModelError: d was not made for the Model.
@@ -219,7 +227,10 @@ class Specialized(Substitute):
         return int(self._code("step", ()).addresses["step.stage"])
 
     def program(self, name: str, *numbers: int) -> Program:
-        """Return the program of a function of FUNCTIONS; `numbers` are its frame and reference."""
+        """Return the program of a function of FUNCTIONS.
+
+        `numbers` are frame and reference, if any.
+        """
         if len(numbers) != _function(name).numbers:
             text = f"{name} takes {FUNCTIONS[name].numbers} numbers, got {len(numbers)}"
             raise ParameterError(Finding("specialize", text, "error", name))
@@ -230,7 +241,10 @@ class Specialized(Substitute):
         return function_program(self.model, name, self.symbolic, numbers)
 
     def _filled(self, name: str, d: Data, *numbers: int) -> Array:
-        """Return a new array that a function fills; raise ModelError for another Model's Data."""
+        """Return a new array that a function fills.
+
+        Raise ModelError if d belongs to another Model.
+        """
         if getattr(d, "model", NOBODY) is not self.model:
             raise not_a_pair(self.model, d)
         key = (name, *numbers) if numbers else name
@@ -242,7 +256,7 @@ class Specialized(Substitute):
         return out
 
     def _filler(self, name: str, numbers: tuple[int, ...]) -> tuple[tuple[int, ...], Any]:
-        """Return the shape of the array of a function, and its entry, or raise ModelError."""
+        """Return the shape of a function's array and the function's entry, or raise ModelError."""
         shape = FUNCTIONS[name].shape
         assert shape is not None
         if name in WITH_M and self.model.nM == 0 < self.model.nv:

@@ -26,7 +26,7 @@ from rbdyn_ros.specialization.programs.symbols import SymbolGraph, not_traceable
 
 Objects = NDArray[Any]  # symbols and Python numbers
 
-#: Options that may be symbols; the other options determine which operations are done.
+#: Options that may be symbols. The other options determine which operations are executed.
 SYMBOLIC_OPTIONS = ("timestep", "gravity")
 
 #: Arrays of a Model that may be symbols. Of the derived arrays only body_subtreemass depends on
@@ -51,7 +51,7 @@ class SymbolicOptions:
     def __init__(self, m: Model, graph: SymbolGraph, symbolic: Collection[str]) -> None:
         self.integrator_id = m.opt.integrator_id
         self.passive = int(m.opt.passive)
-        self.exact_stops = 0  # a solver cannot be straight-line code
+        self.exact_stops = 0  # a solver iterates, so it cannot become straight-line code
         self.timestep: Any = m.opt.timestep
         self.gravity = m.opt.gravity.astype(object)
         self._robot = m.name
@@ -81,7 +81,7 @@ class SymbolicModel:
     Args:
         m: the Model.
         graph: the graph of the symbols.
-        symbolic: for each option or array, the entries that are symbols; None: all.
+        symbolic: for each option or array, the entries that are symbols; None: all entries.
     """
 
     def __init__(
@@ -104,7 +104,8 @@ class SymbolicModel:
                 for k in _all_entries(m, name) if entries is None else entries:
                     flat[k] = graph.enter(("input", name, int(k)))
         if "jnt_stiffness" in symbolic:
-            keep["nstiff"] = m.njnt  # because any joint may have a spring
+            # any joint may have a spring, because stiffness may be a symbol
+            keep["nstiff"] = m.njnt
         if "body_mass" in symbolic:
             keep["body_subtreemass"] = subtree_masses(keep["body_mass"], m.body_parentid)
 
@@ -141,7 +142,7 @@ class SymbolicData:
 
 
 def symbolic_entries(m: Model, symbolic: Collection[Any]) -> dict[str, Collection[int] | None]:
-    """Return the symbolic entries by name, from names or pairs of a name and entries.
+    """Return the symbolic entries of each name, given names or pairs of a name and entries.
 
     Raises:
         ModelError: an array or option cannot be symbolic.
@@ -159,7 +160,7 @@ def symbolic_entries(m: Model, symbolic: Collection[Any]) -> dict[str, Collectio
 
 
 def _all_entries(m: Model, name: str) -> Collection[int]:
-    """Return the indices of an array that can be symbols: no springs of driven or mimic joints."""
+    """Return the indices of an array that can be symbols; springs of some joints cannot."""
     if name == "jnt_stiffness":
         return [int(j) for j in np.flatnonzero(m.jnt_class == JointClass.FREE)]
     return range(getattr(m, name).size)

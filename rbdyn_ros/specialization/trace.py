@@ -22,7 +22,7 @@ from rbdyn_ros.specialization.symbolic import (
     symbolic_entries,
 )
 
-#: Largest number of runs of a function. Every Python branch on a symbol doubles their number.
+#: Largest number of runs of a function. Every Python branch on a symbol doubles the runs.
 MAX_RUNS = 32
 
 TOO_MANY = (
@@ -43,9 +43,9 @@ class Tracing:
     Args:
         m: the Model.
         symbolic: names of options and arrays of the Model that are inputs; an item may also be a
-            pair of a name and the flat indices of its inputs. All other numbers are built in.
+            pair of a name and flat indices. All other numbers are built in.
         what: name of the traced function in errors; None: the name of the Model.
-        contact: whether contacts of the Model are allowed; the caller traces them itself.
+        contact: whether the Model may have contacts, which the caller traces itself.
 
     Raises:
         ModelError: the Model cannot become straight-line code, or a name in `symbolic` cannot be
@@ -69,7 +69,7 @@ class Tracing:
         """Return the results of a function on symbols, by name, as arrays of symbols and numbers.
 
         If Python branches on a symbol, the function runs once for each answer, and a select
-        chooses the result; so the function must not keep anything between calls.
+        chooses the result. So the function must not keep anything between calls.
 
         Raises:
             ModelError: more than MAX_RUNS runs or MAX_OPERATIONS operations, or an operation that
@@ -78,8 +78,8 @@ class Tracing:
         branches = _Branches(self.graph)
         try:
             return branches.explore(run, [])
-        # a user's function may use all of Python, so a symbol can cause an error of NumPy, Numba
-        # or Python there
+        # in a user function, which may use all of Python, a symbol can cause errors of NumPy,
+        # Numba or Python
         except (TypeError, AttributeError, ValueError, ArithmeticError, NumbaError) as error:
             reason = " ".join(str(error).split())[:300]
             raise not_traceable(reason, self.what) from error
@@ -108,11 +108,11 @@ class _Branches:
         return outputs
 
     def _decide(self, condition: Symbol) -> bool:
-        """Return the given answer to a condition, or else True; repeat earlier answers."""
+        """Return the answer to a condition: an earlier answer, the next given one, or True."""
         for known, answered in zip(self.asked, self.answers, strict=False):
             if known is condition:
                 return answered
-        # each condition needs another run, and a loop might have conditions without end
+        # each condition needs another run, and a loop might ask without end
         if len(self.asked) >= MAX_RUNS:
             raise NotTraceableError(TOO_MANY)
         self.asked.append(condition)

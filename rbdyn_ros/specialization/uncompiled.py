@@ -30,7 +30,7 @@ def _smaller(a: Any, *others: Any) -> Any:
 #: Python's max and min would branch on symbols.
 BUILTINS = {**vars(builtins), "max": _larger, "min": _smaller}
 
-#: Libraries whose Python functions call no compiled kernels.
+#: Libraries whose functions never call compiled kernels.
 LIBRARIES = ("numpy", "math", "builtins")
 
 _made: dict[Function, Function] = {}
@@ -55,7 +55,7 @@ def _uncompiled(kernel: Any) -> Function:
         )
         copied.__kwdefaults__ = function.__kwdefaults__
         copied.__module__ = function.__module__
-        # store the function before those that it calls, because they may call it
+        # store this function before the functions that it calls, because they may call it
         _made[function] = _made[copied] = copied
         for new, cell in zip(closure, function.__closure__ or (), strict=True):
             new.cell_contents = _uncompiled_value(cell.cell_contents)
@@ -65,16 +65,16 @@ def _uncompiled(kernel: Any) -> Function:
 
 
 def call_stage(name: Any, m: Any, d: Any) -> None:
-    """Call an optional stage by its name, which a symbolic Model has in place of an address."""
+    """Call an optional stage by its name; a symbolic Model has names in place of addresses."""
     uncompiled(optional.plain_stage(name))(m, d)
 
 
 def call(address: int, *arrays: Any) -> None:
-    """Call a function of the user by its address."""
+    """Call the Python function of a user function by its address."""
     uncompiled(callbacks.by_address(address).plain)(*arrays)
 
 
-#: Functions that call machine code by its address, and functions that call the Python function.
+#: Functions that call machine code by its address, each with a function that calls Python instead.
 _CALLS: dict[Any, Function] = {optional.call_stage: call_stage, compiled_call: call}
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The tree in absolute coordinates: all vectors in base coordinates, about its origin."""
+"""The tree in absolute coordinates: vectors are in base coordinates, about the base's origin."""
 
 from dataclasses import dataclass
 
@@ -15,9 +15,10 @@ class Absolute:
     """Joints and bodies at one position, in base coordinates; entry 0 is the base.
 
     Attributes:
-        X: (6, 6), 0X_i, from the body's coordinates.
+        X: (6, 6), 0X_i, transforms motion vectors from the body's to base coordinates.
         S: (6, n_i), motion subspace of the joint that carries the body.
-        c_J: (6,), (apparent derivative of S) qd: dS/dt qd without the velocity of the body.
+        c_J: (6,), the apparent derivative of S times qd: dS/dt qd without the term of the body's
+            velocity.
         I: (6, 6), spatial inertia.
     """
 

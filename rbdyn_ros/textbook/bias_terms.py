@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Gravity and Coriolis terms of inverse dynamics; each needs only a part of the recursion.
+"""Gravity and Coriolis terms of inverse dynamics; each term needs only a part of the recursion.
 
 Source: RBDA section 5.3, "algorithm features"; absolute coordinates.
 """
@@ -17,7 +17,7 @@ from rbdyn_ros.textbook.system import System
 def gravity_term(s: System, q: Array) -> Array:
     """Return the (nv,) joint forces that hold the system against gravity.
 
-    Gravity itself exerts the opposite forces along the joints.
+    Gravity itself exerts the opposite forces.
     """
     tree = absolute(s, q, np.zeros(s.nv))
     return _joint_forces(s, tree, [-I @ s.a_g for I in tree.I])

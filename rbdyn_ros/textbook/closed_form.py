@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The equations of motion without recursion, as sums over all joints, pairs and triples.
+"""The equations of motion without recursion, as sums over joints, pairs and triples of joints.
 
-Source: RBDA section 5.2. Everything is in absolute coordinates. A degree of freedom j has the
+Source: RBDA section 5.2. All vectors are in absolute coordinates. A degree of freedom j has the
 axis s_j, a column of its joint's S. The sums run over the degrees of freedom between the base and
 body i (1 .. i for the chains of the book). The cost is O(n^4); recursive algorithms need O(n).
 """
@@ -23,7 +23,7 @@ class Axes:
 
     Attributes:
         s: (6, nv), column j is s_j.
-        rate: (6, nv, nv): ds_j/dt = sum over k of rate[:, j, k] qd_k.
+        rate: (6, nv, nv), with ds_j/dt = sum over k of rate[:, j, k] qd_k.
         path: for each body, the degrees of freedom between the body and the base.
         I: for each body, its inertia (6, 6).
     """
@@ -90,9 +90,9 @@ def acceleration(s: System, q: Array, qd: Array, qdd: Array, i: int) -> Array:
 def axes(s: System, q: Array) -> Axes:
     """Return the axes at positions q.
 
-    ds_j/dt = v x s_j, where v is the velocity of the body that the joint carries: a sum over all
-    degrees of freedom down to the base. The joint's own degrees of freedom also add the apparent
-    derivative of S.
+    ds_j/dt = v x s_j, where v is the velocity of the body that the joint carries, a sum over all
+    degrees of freedom down to the base. If S varies, the joint's own degrees of freedom add its
+    apparent derivative.
     """
     tree = absolute(s, q, np.zeros(s.nv))
     x = Axes(np.zeros((6, s.nv)), np.zeros((6, s.nv, s.nv)), [[]], tree.I)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Equations of motion with constraints, from H, C and tau without them. Source: RBDA section 3.2.
+"""Solve constrained equations of motion, given H, C and tau without constraints (RBDA 3.2).
 
 Implicit: K qdd = k, with the constraint force tau_c = K^T lambda (3.11, 3.15). Explicit: qd = G yd
 and qdd = G ydd + g, with G^T tau_c = 0 (3.11, 3.16).
@@ -41,7 +41,7 @@ def implicit(H: Array, C: Array, tau: Array, K: Array, k: Array) -> Implicit:
         C: (n,), bias force.
         tau: (n,), applied force.
         K: (n_c, n), constraint matrix.
-        k: (n_c,), the required K qdd.
+        k: (n_c,), the required value of K qdd.
     """
     U, D, V = significant(K)
     zero = np.zeros((len(D), len(D)))
@@ -82,10 +82,10 @@ def explicit(H: Array, C: Array, tau: Array, G: Array, g: Array) -> tuple[Array,
 
 
 def explicit_reduced(H: Array, C: Array, tau: Array, G: Array, g: Array) -> tuple[Array, Array]:
-    """Return tau_c and ydd from eq 3.19, which is 3.18 without qdd.
+    """Return tau_c and ydd from eq 3.19, in which qdd is eliminated from eq 3.18.
 
-    The unknown of this matrix is -tau_c, where 3.19 has tau_c: the second row of 3.18 and H^-1
-    times the first add up to G ydd - H^-1 tau_c = H^-1 (tau - C) - g.
+    The matrix belongs to the unknown -tau_c, although eq 3.19 prints tau_c: the second row of eq
+    3.18 and H^-1 times the first row add up to G ydd - H^-1 tau_c = H^-1 (tau - C) - g.
     """
     n, n_y = G.shape
     A = np.block([[np.linalg.inv(H), G], [G.T, np.zeros((n_y, n_y))]])
@@ -106,6 +106,6 @@ def projection(H: Array, C: Array, tau: Array, G: Array, g: Array) -> Array:
 
 
 def explicit_from_implicit(K: Array, k: Array) -> tuple[Array, Array]:
-    """Return a G and a g of the equivalent explicit constraint: K G = 0, K g = k (eq 3.12)."""
+    """Return G and g of an equivalent explicit constraint: K G = 0, K g = k (eq 3.12)."""
     U, D, V = significant(K)
     return null_matrix(K), V @ (U.T @ k / D)

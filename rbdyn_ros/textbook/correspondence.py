@@ -18,7 +18,7 @@ class SpatialBody:
 
     Attributes:
         v, a: (6,), velocity and acceleration.
-        f_B, f: (6,), net force, and force across the joint.
+        f_B, f: (6,), net force on the body, and force across the joint.
         X: (6, 6), iX_lambda.
         I: (6, 6), inertia.
         S: (6, 1), motion subspace.

@@ -17,7 +17,7 @@ def euler_dynamics(I_body: Array, R: Array, w: Array) -> tuple[Array, Array]:
 
     Args:
         I_body: (3, 3), inertia about the centre of mass in the body's axes [kg m^2].
-        R: (3, 3), from the body's axes to world axes.
+        R: (3, 3), rotation from the body's axes to world axes.
         w: (3,), angular velocity in world axes [rad/s].
     """
     I = R @ I_body @ R.T
@@ -26,7 +26,10 @@ def euler_dynamics(I_body: Array, R: Array, w: Array) -> tuple[Array, Array]:
 
 
 def turning(I_body: Array, w: Array, dt: float) -> Iterator[tuple[Array, Array]]:
-    """Yield R and w every dt, from R = 1: R by Rodrigues, w by Euler's method (figure 6.5)."""
+    """Yield R and w every dt, from R = 1: R by Rodrigues' formula, w by Euler's method (fig.
+
+    6.5).
+    """
     R = np.eye(3)
     while True:
         yield R, w

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Displacement by a constant velocity: exponentials of SO(3) and SE(3).
 
-The formulas use functions that are smooth at zero rotation, without a division by the angle.
+The formulas use functions that are smooth at zero rotation, so they never divide by the angle.
 Source: Introduction to Humanoid Robotics, eq 6.12 to 6.14, figure 6.7.
 """
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Joint calculation: apply a model of the library with a joint's axes and polarity.
+"""Joint calculation: apply a joint model of the library, with a joint's axes and polarity.
 
 Source: RBDA section 4.4 and table 4.2.
 """
@@ -41,9 +41,9 @@ class JointMotion:
     """Result of jcalc, in the coordinates of the body that the joint carries.
 
     Attributes:
-        X_J: (6, 6), from the joint's frame on the parent to the body's frame.
+        X_J: (6, 6), transform from the joint's frame on the parent to the body's frame.
         S, T, S_ring: as in JointModel.
-        v_J, c_J: (6,), velocity of the body relative to its parent, and S_ring alpha.
+        v_J: (6,), velocity of the body relative to its parent. c_J: (6,), S_ring alpha.
     """
 
     X_J: Array
@@ -84,9 +84,9 @@ def in_frame(model: JointModel, basis: Array) -> JointModel:
 def opposite(joint: JointMotion) -> JointMotion:
     """Return the motion of the predecessor relative to the successor, in F_p (RBDA table 4.2).
 
-    That table has no row for S_ring. With S_p = -pXs S and d(pXs)/dt = pXs [v_J x], the derivative
-    of S_p in F_p is -pXs (S_ring + v_J x S). Times alpha the second term is zero, and the first is
-    the table's -pXs c_J.
+    Table 4.2 has no row for S_ring. With S_p = -pXs S and d(pXs)/dt = pXs [v_J x], the derivative
+    of S_p in F_p is -pXs (S_ring + v_J x S). Multiplied by alpha, the second term is zero, and the
+    first is the table's -pXs c_J.
     """
     to_p = inverse_transform(joint.X_J)
     return JointMotion(

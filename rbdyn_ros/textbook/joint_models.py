@@ -20,11 +20,11 @@ class JointModel:
     """A joint in one state.
 
     Attributes:
-        E: (3, 3), from F_p to F_s coordinates.
+        E: (3, 3), transforms coordinates from F_p to F_s.
         r: (3,), origin of F_s in F_p [m].
         S: (6, nv), motion subspace: v_J = S alpha.
         T: (6, 6 - nv), constraint-force subspace: T^T S = 0.
-        S_ring: (6, nv), apparent derivative of S, seen by an observer in F_s (eq 3.41).
+        S_ring: (6, nv), apparent derivative of S, as an observer in F_s sees it (eq 3.41).
     """
 
     E: Array
@@ -87,7 +87,7 @@ def planar_rates(q: Array, alpha: Array, _parameter: float) -> JointModel:
 
 
 def spherical(q: Array, _alpha: Array, _parameter: float) -> JointModel:
-    """A rotation by Euler parameters, eq 4.12."""
+    """Rotation by Euler parameters, eq 4.12."""
     return constant(quat_turn(q), np.zeros(3), e(1, 2, 3), e(4, 5, 6))
 
 
@@ -146,7 +146,7 @@ def free(q: Array, alpha: Array, _parameter: float) -> JointModel:
     return JointModel(E, q[:3].copy(), S, e(), S_ring)
 
 
-#: The model of every type in the library; a user-defined joint has its own model.
+#: The model of every joint type in the library; user-defined joints are not supported.
 JOINT_MODELS = {
     JointType.WELD: weld,
     JointType.HINGE: revolute,
@@ -165,7 +165,7 @@ JOINT_MODELS = {
     JointType.SIXDOF_FS: sixdof_fs,
 }
 
-#: Joints without an axis of their own: they rotate about the axes of their frames.
+#: Joints without a given axis: they move along the axes of their frames.
 WITHOUT_AXES = (
     JointType.WELD,
     JointType.BALL,

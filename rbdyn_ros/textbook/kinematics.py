@@ -30,7 +30,7 @@ def jacobians(s: System, q: Array) -> list[Array]:
 
 
 def velocity_products(s: System, q: Array, qd: Array) -> list[Array]:
-    """Return b_i of the bodies 0 .. NB in a_i = J_i qdd + b_i: accelerations at qdd = 0."""
+    """Return b_i of the bodies 0 .. NB in a_i = J_i qdd + b_i: their accelerations at qdd = 0."""
     v, a = [np.zeros(6)], [np.zeros(6)]
     for i in s.bodies:
         X, _, v_J, c_J = s.joint(i, q, qd)

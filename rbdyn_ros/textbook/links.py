@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Motion and inverse dynamics of a humanoid, with spatial velocities about the world's origin.
+"""Motion and inverse dynamics of a humanoid by spatial velocities about the world's origin.
 
 Source: Introduction to Humanoid Robotics, chapter 6, figures 6.16, 6.18 and 6.29. The trunk is
-link 1 if a free joint carries it, else the base, link 0. All vectors are in world coordinates.
-The velocity of a link is w and vo, where vo is the velocity of the link's point at the world's
-origin: RBDA's v in base coordinates is [w; vo]. Vectors of six numbers are [linear; angular], the
-order of that book.
+link 1 if a free joint carries it; otherwise it is the base, link 0. All vectors are in world
+coordinates. A link has the angular velocity w, and vo is the velocity of the link's point at the
+world's origin: RBDA's v in base coordinates is [w; vo]. Vectors of six numbers are [linear;
+angular], the order of that book.
 """
 
 from collections.abc import Mapping, Sequence
@@ -30,8 +30,8 @@ class Link:
     Attributes:
         p, R: (3,), (3, 3), position and orientation of the link's frame.
         vo, w: linear and angular velocity.
-        dvo, dw: their derivatives, the spatial acceleration.
-        sv, sw: linear and angular part of the axis of its joint.
+        dvo, dw: derivatives of vo and w, the spatial acceleration.
+        sv, sw: linear and angular part of the axis of the link's joint.
     """
 
     p: Array
@@ -45,7 +45,7 @@ class Link:
 
 
 def trunk_number(s: System) -> int:
-    """Return 1 if the trunk floats, 0 if it is fixed to the ground."""
+    """Return the link number of the trunk: 1 if it floats, 0 if it is fixed to the ground."""
     return 1 if s.jtype[1].kind == JointType.FREE else 0
 
 
@@ -96,8 +96,8 @@ def inverse_dynamics(
 ) -> tuple[Array, Array]:
     """Return u, (nv,), and the wrench on the trunk, (6,) [force; moment about the world's origin].
 
-    Source: figure 6.18; branches may end at any link. The book mentions f_ext in its text, but not
-    in its listing. The u of a free joint under the trunk is zero.
+    Source: figure 6.18; here a branch may end at any link. The book mentions f_ext in the
+    text, but not in the listing. The u of a free joint under the trunk is zero.
 
     Args:
         s: the system model.
@@ -124,7 +124,7 @@ def inverse_dynamics(
 def inv_dyn(
     s: System, q: Array, qd: Array, x: Array, f_ext: Sequence[Array] | None = None
 ) -> Array:
-    """Return the (nv,) forces for accelerations x, for use with unit_vectors (figure 6.29).
+    """Return the forces (nv,) for accelerations x, for use with unit_vectors (figure 6.29).
 
     If the trunk floats, the first six entries of x are [dvo; dw], and the first six forces are
     [force; moment] about the world's origin. The other entries belong to the joints.
@@ -137,7 +137,7 @@ def inv_dyn(
 
 
 def _trunk(s: System, q: Array, qd: Array, acceleration: Array) -> Link:
-    """Return the trunk; in the book its state is given, here it follows from q and qd."""
+    """Return the trunk. In the book its state is given; here it follows from q and qd."""
     first, none = trunk_number(s), np.zeros(3)
     iX_0, v = kinematics(s, q, qd)
     E, p = frame(iX_0[first])

@@ -29,7 +29,7 @@ class LoopMotion:
     """A loop joint in one state of its bodies.
 
     Attributes:
-        q: position of the joint, nearest to the poses of the bodies.
+        q: position of the joint that is nearest to the poses of the bodies.
         X_p, X_s: (6, 6), from the frames of the bodies p and s to F_s.
         T: (6, n_c), constraint-force subspace.
         v_J: (6,), v_s - v_p.
@@ -48,12 +48,12 @@ class LoopMotion:
 
 @dataclass(frozen=True)
 class Constraints:
-    """The equations K qdd = k of all loop joints, one below the other.
+    """The equations K qdd = k of all loop joints, stacked.
 
     Attributes:
         K: (n_c, nv).
-        k: (n_c,), equal to -dK/dt qd where K qd = 0; elsewhere v_J is not a velocity of the joint.
-        error: (n_c,), T^T times the error in position; its derivative is K where it is zero.
+        k: (n_c,), equal to -dK/dt qd if K qd = 0; otherwise v_J is not a possible joint velocity.
+        error: (n_c,), T^T times the position error; if it is zero, its derivative is K.
     """
 
     K: Array
@@ -111,7 +111,8 @@ def _newton(jtype: JointDescriptor, X: Array, q: Array) -> tuple[Array, Array]:
         joint = motion_at(jtype, q)
         alpha = np.linalg.pinv(joint.S) @ displacement(X @ inverse_transform(joint.X_J))
         q = _normalised(JOINT_KINDS[jtype.kind], q + qdfn(jtype.kind, q, alpha))
-        if np.abs(alpha).max(initial=0.0) < CLOSED:  # the next error would be its square
+        # the next error would be the square of this error
+        if np.abs(alpha).max(initial=0.0) < CLOSED:
             break
     return q, displacement(X @ inverse_transform(motion_at(jtype, q).X_J))
 
@@ -122,17 +123,17 @@ def motion_at(jtype: JointDescriptor, q: Array) -> JointMotion:
 
 
 def displacement(X: Array) -> Array:
-    """Return rotation and translation of frame B from A, in B's coordinates; X is from A to B."""
+    """Return rotation and translation from frame A to B, in B's coordinates; X is from A to B."""
     E, r = frame(X)
     return np.concatenate([Rotation.from_matrix(E.T).as_rotvec(), E @ r])
 
 
 def _starts(kind: JointKind) -> Iterator[Array]:
-    """Yield the neutral position, then other starts, as Newton's method can end elsewhere."""
+    """Yield the neutral position, then other starts, in case Newton's method does not reach X."""
     steps = np.pi * np.array([0.0, 0.5, -0.5, 1.0, -1.0])
     if (
         kind.nq == 1
-    ):  # if a rotation also translates, several full rotations are different positions
+    ):  # if a rotation also translates, positions that differ by full rotations are different
         steps = np.pi * np.array([0, 1, -1, 2, -2, 3, -3, 4, -4, 5, -5, 6, -6])
     free = kind.nq if kind.quat < 0 else 0
     for offsets in itertools.product(steps, repeat=min(free, 2)):

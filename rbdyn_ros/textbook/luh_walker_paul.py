@@ -24,8 +24,9 @@ class LuhWalkerPaul:
         E: (NB + 1, 3, 3), iE_lambda: from the parent's coordinates.
         r: (NB + 1, 3), origin of the body's frame, in its parent's coordinates [m].
         z: axis of the joint.
-        omega, v: angular velocity, and velocity of the frame's origin.
-        omega_dot, v_dot: their derivatives, the classical acceleration; v_dot includes -g.
+        omega: angular velocity. v: velocity of the frame's origin.
+        omega_dot, v_dot: derivatives of omega and v, the classical acceleration; v_dot includes
+            -g.
         F, N: net force, and net moment about the centre of mass.
         f, n: force and moment about the origin that the joint exerts on the body.
         tau: (nv,), joint forces.
@@ -102,7 +103,7 @@ def luh_walker_paul(
 
 
 def _turns(s: System, i: int) -> bool:
-    """Return whether the joint that carries body i is revolute, not prismatic."""
+    """Return whether the joint that carries body i is revolute; False: it is prismatic."""
     kind = s.jtype[i].kind
     if kind not in (JointType.HINGE, JointType.SLIDE):
         text = f"body {i}: table 5.2 supports only revolute and prismatic joints, got {kind.name}"

@@ -19,7 +19,7 @@ from rbdyn_ros.textbook.loops import loop_motions
 from rbdyn_ros.textbook.spatial import cross_force, cross_motion, force_transform
 from rbdyn_ros.textbook.system import System
 
-#: Compliance that keeps the matrix regular with redundant constraints, relative to the inverse
+#: Compliance that keeps the matrix regular if constraints are redundant, relative to the inverse
 #: inertia at the constraints. A smaller compliance needs fewer iterations, but each is less exact.
 COMPLIANCE = 1e-4
 MAX_ITERATIONS = 50
@@ -77,7 +77,7 @@ def maximal(
     f_ext: Sequence[Array] | None = None,
     T_a: Mapping[int, Array] | None = None,
 ) -> Motion:
-    """Return accelerations and joint forces caused by tau; loops must be closed.
+    """Return the accelerations and joint forces that tau causes; loops must be closed.
 
     Args:
         s: the system model.
@@ -86,8 +86,8 @@ def maximal(
         tau: forces of these joints.
         f_ext: external force on each body [moment; force], base coordinates; entry 0 unused; None:
             no force.
-        T_a: active-force subspaces, (6, n_f), by number of the joint of the tree, with T_a^T S =
-            1; None: S (S^T S)^-1.
+        T_a: active-force subspace (6, n_f) of each tree joint, by joint number, with T_a^T S = 1;
+            None: S (S^T S)^-1.
     """
     joints = [*_tree_joints(s, q, qd, tau, T_a or {}), *_loop_joints(s, q, qd)]
     I = scipy.sparse.block_diag(s.I[1:], "csc")
@@ -111,11 +111,11 @@ def solve(
 ) -> tuple[Array, Array]:
     """Return a and the smallest lambda of eq 3.74, I a - K^T lambda = f and K a = k.
 
-    The matrix is singular if constraints are redundant, and regular with a compliance c in its
-    corner, K a + c lambda = k. The residual in the true equations is then the right-hand side of
-    the next iteration (the method of multipliers). Corrections of lambda lie in the range of K, so
-    lambda is the smallest. Near a singular configuration this takes too long; there the singular
-    values of K, as a dense matrix, decide the rank.
+    The matrix is singular if constraints are redundant. A compliance c in its corner, K a + c
+    lambda = k, makes it regular. The residual of the true equations is the right-hand side of the
+    next iteration (the method of multipliers). Corrections of lambda lie in the range of K, so
+    lambda is the smallest. Near a singular configuration this takes too long; then the singular
+    values of the dense matrix K decide the rank.
     """
     if K.shape[0] == 0:
         return scipy.sparse.linalg.spsolve(I, f), np.zeros(0)
@@ -156,7 +156,7 @@ def _loop_joints(s: System, q: Array, qd: Array) -> Iterator[Joint]:
 
 
 def _connections(bodies: int, joints: Sequence[Joint]) -> scipy.sparse.csc_matrix:
-    """Return P (eq 3.69); the unit matrices become changes of coordinates from F_s to a body."""
+    """Return P (eq 3.69), with transforms from F_s to the bodies in place of unit matrices."""
     P: list[list[scipy.sparse.csc_matrix | None]] = [[None] * len(joints) for _ in range(bodies)]
     for j, joint in enumerate(joints):
         if joint.s > 0:
@@ -167,7 +167,7 @@ def _connections(bodies: int, joints: Sequence[Joint]) -> scipy.sparse.csc_matri
 
 
 def _bias_forces(s: System, q: Array, qd: Array, f_ext: Sequence[Array] | None) -> Array:
-    """Return p = v x* I v - f_g - f_ext of the bodies 1 .. NB, one below the other (eq 3.65)."""
+    """Return p = v x* I v - f_g - f_ext of the bodies 1 .. NB, stacked (eq 3.65)."""
     iX_0, v = kinematics(s, q, qd)
     p = []
     for i in s.bodies:

@@ -83,7 +83,7 @@ def motion(body: Body, x: State, load: Load, dt: float) -> Iterator[State]:
 
 
 def _inertia(body: Body, x: State) -> Array:
-    """Return [Ivv, Iwv^T; Iwv, Iww], from [vo; w] to [P; L]."""
+    """Return [Ivv, Iwv^T; Iwv, Iww], which maps [vo; w] to [P; L]."""
     C = cross(x.R @ body.c + x.p)
     Iwv, Iww = body.m * C, x.R @ body.I @ x.R.T + body.m * C @ C.T
     return np.block([[body.m * np.eye(3), Iwv.T], [Iwv, Iww]])

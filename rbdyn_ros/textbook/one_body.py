@@ -16,7 +16,7 @@ def apparent_inverse_inertia(I: Array, S: Array) -> Array:
 
 
 def bias_acceleration(I: Array, p: Array, S: Array, S_dot_qd: Array) -> Array:
-    """Return b, the acceleration at f = 0: a = Phi f + b (eq 3.53, 3.55).
+    """Return b in a = Phi f + b, the acceleration at f = 0 (eq 3.53, 3.55).
 
     Args:
         I: (6, 6), spatial inertia.

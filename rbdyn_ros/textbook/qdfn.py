@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Derivatives of position variables: qdot = Q(q) alpha, RBDA eq 3.7; the book calls it qdfn.
 
-Most joints have alpha = qdot. Other joints have quaternions, or positions in one frame and
+For most joints qdot = alpha. Other joints have quaternions, or positions in one frame and
 velocities in another.
 """
 

@@ -17,10 +17,10 @@ class NewtonEuler:
 
     Attributes:
         v: velocities.
-        a: accelerations; a_0 = -a_g of the base stands for gravity.
+        a: accelerations; a_0 = -a_g of the base represents gravity.
         f_B: net forces for these accelerations.
-        f: forces across the joints, from the parent on the body, bearing forces included
-            (entry 0: from the ground on the base).
+        f: forces of the parent on the body across the joint, including bearing forces; entry 0:
+            force of the ground on the base.
         tau: (nv,), joint forces.
     """
 

@@ -67,7 +67,7 @@ def inverse_transform(X: Array) -> Array:
 
 
 def force_transform(X: Array) -> Array:
-    """Return X* = X^-T, the same change of frame for force vectors (RBDA eq 2.27)."""
+    """Return X* = X^-T, the transform of force vectors for the same frames (RBDA eq 2.27)."""
     E, lower = X[:3, :3], X[3:, :3]
     return np.block([[E, lower], [np.zeros((3, 3)), E]])
 
@@ -92,7 +92,7 @@ def rigid_inertia(mass: float, com: ArrayLike, about_com: ArrayLike) -> Array:
 
 
 def mass_properties(I: Array) -> tuple[float, Array, Array]:
-    """Return the mass, centre of mass and inertia about it from a 6x6 inertia (RBDA eq 2.63).
+    """Return the mass, centre of mass and inertia about it of a 6x6 inertia (RBDA eq 2.63).
 
     A body without mass has its centre of mass at its frame's origin.
     """

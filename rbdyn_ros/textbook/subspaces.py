@@ -3,9 +3,9 @@
 
 Source: RBDA section 3.3.
 
-A subspace S is given by a matrix S whose columns span it, range(S) = S. Motions and forces are
-vectors of dual spaces, so the orthogonal complement of motions is a subspace of forces: the
-forces without power along any of the motions.
+A subspace is given by a matrix S whose columns span it. Motions and forces are vectors of dual
+spaces, so the orthogonal complement of a motion subspace is a subspace of forces: the forces that
+have no power along any of the motions.
 """
 
 import numpy as np
@@ -15,8 +15,8 @@ from rbdyn_ros.arrays import Array
 from rbdyn_ros.errors import bad_argument
 
 #: A direction counts as zero if its singular value is below this fraction of the largest singular
-#: value. The fraction is well above rounding errors of a redundant row, and well below the
-#: singular values of real mechanisms.
+#: value. It is well above the rounding errors of a redundant row, and well below the singular
+#: values of real mechanisms.
 NEGLIGIBLE = 1e-10
 
 
@@ -27,7 +27,7 @@ def rank(A: Array) -> int:
 
 def range_matrix(A: Array) -> Array:
     """Return an orthonormal basis of range(A), as columns."""
-    if not A.any():  # SciPy compares with the largest singular value, which is zero here as well
+    if not A.any():  # SciPy compares singular values with the largest, which is zero here
         return np.zeros((len(A), 0))
     basis: Array = scipy.linalg.orth(A, NEGLIGIBLE)
     return basis
@@ -52,7 +52,7 @@ def same(S1: Array, S2: Array) -> bool:
 
 
 def is_direct_sum(*subspaces: Array) -> bool:
-    """Return whether every vector has exactly one decomposition in these subspaces (eq 3.24)."""
+    """Return whether every vector has exactly one decomposition into these subspaces (eq 3.24)."""
     together = np.hstack(subspaces)
     return rank(together) == sum(map(rank, subspaces)) == len(together)
 
@@ -88,8 +88,8 @@ def decompose(v: Array, *subspaces: Array) -> list[Array]:
 def accelerating_force(I: Array, S: Array, f: Array) -> Array:
     """Return f_a, the part of f that accelerates a body which can move in S (example 3.1).
 
-    The constraint opposes the rest of f, f_c. The subspaces are T_a = I S and
-    T_c = S_perp. Source: RBDA eq 3.28, without the alpha printed inside the inverse.
+    The constraint opposes f_c, the rest of f. The subspaces are T_a = I S and T_c = S_perp.
+    Source: RBDA eq 3.28, without the alpha that is printed inside the inverse by mistake.
 
     Args:
         I: (6, 6), spatial inertia of the body.

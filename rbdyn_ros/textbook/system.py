@@ -41,8 +41,8 @@ class System:
         parent: lambda(i).
         jtype: descriptor of the joint that carries body i.
         X_T: transform from the parent's frame to the joint's frame on the parent.
-        I: 6x6 inertia about the body's origin.
-        qs, vs: slices of qpos and qvel that belong to the joint.
+        I: 6x6 inertia of body i about its origin.
+        qs, vs: slices of the positions and velocities that belong to the joint.
         a_g: gravitational acceleration of the base frame, [0; g].
         loops: the N_L joints that close loops.
     """
@@ -108,12 +108,12 @@ class System:
         return joint.X_J @ self.X_T[i], joint.S, joint.v_J, joint.c_J
 
     def constraint_subspace(self, i: int, q: Array) -> Array:
-        """Return T, the constraint forces of the joint that carries body i."""
+        """Return T, the constraint-force subspace of the joint that carries body i."""
         return jcalc(self.jtype[i], q[self.qs[i]], np.zeros(self.nv)[self.vs[i]]).T
 
 
 def _loop_joint(m: "Model", loop: int) -> LoopJoint:
-    """Return a loop joint; a yaw-pitch-roll joint constrains like a spherical joint."""
+    """Return a loop joint; a yaw-pitch-roll joint has the constraints of a spherical joint."""
     kind = _known(m.loop_type[loop], m.loop_names[loop])
     kind = JointType.BALL if kind == JointType.YPR else kind
     basis = m.loop_basis[loop].reshape(3, 3)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Trials: run a controller and a robot many times with seeds, and judge the runs by limits.
+"""Trials: run a controller and a robot many times with different seeds; judge the runs by limits.
 
     from rbdyn_ros import trials
 
@@ -7,7 +7,7 @@
     results = trials.run(trial, "results")
     print(results.verdict)
 
-Each name is imported at its first use, so sessions of pytest without a trial lose no time.
+Each name is imported at its first use, so pytest sessions without trials lose no time.
 """
 
 import importlib

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Distributions of the numbers that differ between the runs of a trial.
 
-A distribution is its quantile function: it turns numbers in [0, 1) into samples, so that the
-samples of a run depend on its seed only.
+A distribution is defined by its quantile function, which maps probabilities in [0, 1) to samples.
+So the samples of a run depend only on its seed.
 """
 
 from dataclasses import dataclass
@@ -75,14 +75,15 @@ class Normal:
 
     def quantile(self, u: Array) -> Array:
         """Return the samples at the probabilities u, numbers in [0, 1)."""
-        from scipy.special import ndtr, ndtri  # this import is slow
+        from scipy.special import ndtr, ndtri  # imported here, because this import is slow
 
         if self.stddev == 0.0:
             return np.full(u.shape, self.mean)
-        if self.low > self.mean:  # use the lower tail, because 1 - 1e-9 has lost digits of 1e-9
+        # mirror the distribution to use the lower tail: 1 - 1e-9 has lost digits of 1e-9
+        if self.low > self.mean:
             return -Normal(-self.mean, self.stddev, -self.high, -self.low).quantile(1.0 - u)
         lowest, highest = (ndtr((x - self.mean) / self.stddev) for x in (self.low, self.high))
-        # a least tail of 1e-300 keeps the sample of u = 0 finite
+        # at least 1e-300, so that the sample of u = 0 is finite
         inside = np.maximum(lowest + (highest - lowest) * u, 1e-300)
         found: Array = np.clip(self.mean + self.stddev * ndtri(inside), self.low, self.high)
         return found

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A plugin of pytest: fixtures that run trials and simulator nodes, for tests of controllers.
+"""A pytest plugin: fixtures that run trials and simulator nodes, for tests of controllers.
 
     def test_the_controller_carries_its_payload(rbdyn_trial):
         results = rbdyn_trial("trial.yaml", runs=200)
@@ -9,7 +9,7 @@
         rbdyn_sim("arm.urdf", "--ros-args", "-p", "time_mode:=lockstep")
         ...  # start the node; it is in the same ROS domain
 
-This module imports nothing of the engine until a fixture is used.
+This module imports the engine only when a fixture is used.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 #: A simulator node logs this when it has started.
 STARTED = "simulating '"
-#: Time to start and to end [s]; the first start of each version compiles code.
+#: Largest time to start and to end [s]; the first start of each version compiles code.
 STARTING, ENDING = 300.0, 30.0
 
 
@@ -52,11 +52,11 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 @pytest.fixture
 def rbdyn_trial(request: pytest.FixtureRequest, tmp_path: Path) -> Callable[..., Results]:
-    """Provide a function that runs a trial and writes its reports.
+    """Provide a function that runs a trial, writes its reports and returns the results.
 
     The function takes the path of a trial file, relative to the folder of the test, and the
     keywords runs and workers. The folder of results and the verdict become properties of the test
-    in JUnit XML.
+    in pytest's JUnit XML.
     """
 
     def run(path: str | Path, *, runs: int | None = None, workers: int | None = None) -> Results:
@@ -113,7 +113,7 @@ class SimulatorProcess:
             time.sleep(0.02)
 
     def end(self) -> int:
-        """End the node as Ctrl-C does; return its exit status."""
+        """End the node by SIGINT, as Ctrl-C does; return its exit status."""
         if self._process.poll() is None:
             self._process.send_signal(signal.SIGINT)
         return wait_or_kill(self._process, ENDING)
@@ -125,8 +125,8 @@ def rbdyn_sim(
 ) -> Iterator[Callable[..., SimulatorProcess]]:
     """Provide a function that starts `rbdyn sim` with the given arguments, without the view.
 
-    The test, the simulator and the processes of the test share a ROS domain that nothing else
-    uses, on this machine only. The simulator ends with the test.
+    The test, the simulator and the processes that the test starts share a ROS domain that nothing
+    else on this machine uses. The simulator ends with the test.
     """
     from rbdyn_ros.ros.common.graph.domains import Domain
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The user's functions in Python files: policies, traced laws, measures.
 
-A trial contains the text of the file, so that other processes run the same text. The code is
+A trial contains the text of the file, so that other processes run the same code. The code is
 trusted: it runs with all rights of the user.
 """
 
@@ -33,10 +33,10 @@ class PythonCode:
     text: str
 
     def load(self) -> Callable[..., Any]:
-        """Return the function; each process runs the file once.
+        """Return the function. The file is run once in each process.
 
         Raises:
-            ParameterError: the file raises an error, or has no such function.
+            ParameterError: the file raises an error, or lacks the function.
         """
         key = self.path, self.text
         if key not in _loaded:

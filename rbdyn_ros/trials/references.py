@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The motion that a controller must track, as a table with a row for each timestep."""
+"""The motion that a controller must track: a table with a row for each timestep."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -13,12 +13,12 @@ from rbdyn_ros.trials.trial import Joints
 
 @dataclass(frozen=True)
 class Waypoints:
-    """Positions of a joint at given times; the joint rests before the first and after the last.
+    """Positions of a joint at given times; before the first and after the last time it rests.
 
     Attributes:
         times: [s], increasing.
         positions: a position for each time [rad or m].
-        smooth: whether quintics connect the positions, at rest at each; otherwise steps.
+        smooth: whether quintics connect the positions, with rest at each; False: steps.
     """
 
     times: tuple[float, ...]
@@ -26,7 +26,7 @@ class Waypoints:
     smooth: bool
 
     def at(self, t: Array) -> Array:
-        """Return positions, velocities and accelerations, (3, n)."""
+        """Return positions, velocities and accelerations (3, n) at the times t (n,)."""
         if not self.smooth or len(self.times) == 1:
             last = np.searchsorted(self.times, t, side="right") - 1
             return np.stack([np.array(self.positions)[np.maximum(last, 0)], 0.0 * t, 0.0 * t])
@@ -52,7 +52,7 @@ class Sine:
     offset: float = 0.0
 
     def at(self, t: Array) -> Array:
-        """Return positions, velocities and accelerations, (3, n)."""
+        """Return positions, velocities and accelerations (3, n) at the times t (n,)."""
         w = 2.0 * np.pi * self.frequency
         sine, cosine = self.amplitude * np.sin(w * t), self.amplitude * np.cos(w * t)
         return np.stack([self.offset + sine, w * cosine, -w * w * sine])
@@ -67,7 +67,7 @@ def reference_table(m: Model, nstep: int, paths: Mapping[str, Path]) -> Array:
     Args:
         m: the Model; joints without a path stay at qpos0.
         nstep: number of timesteps.
-        paths: paths by joint.
+        paths: the path (Waypoints or Sine) of each joint, by joint name.
     """
     joints = Joints.of(m)
     t: Array = np.arange(nstep + 1, dtype=np.float64) * float(m.opt.timestep)

@@ -17,7 +17,7 @@ from rbdyn_ros.trials.trial import Trial
 
 #: Name of the file of runs in the folder of results.
 RUNS_NAME = "runs.jsonl"
-#: Outcomes that depend on the machine; a later call repeats these runs.
+#: Outcomes that depend on the machine, so a later call repeats these runs.
 RETRIED = (TIMEOUT, MEMORY, LOST)
 MAX_WORKERS, MAX_SEED = 1024, 2**62
 
@@ -40,7 +40,7 @@ class Results:
 
     @property
     def passed(self) -> bool:
-        """Return whether the trial has passed, with all its runs."""
+        """Return whether the trial has passed and no run is missing."""
         return self.verdict.passed
 
 
@@ -53,10 +53,10 @@ def run(
     fresh: bool = False,
     progress: Callable[[Sequence[Run]], None] | None = None,
 ) -> Results:
-    """Simulate the runs of a trial that have no results yet, judge all runs, return the results.
+    """Simulate the missing runs of a trial, judge all runs, and return the results.
 
-    A run depends neither on the number of processes nor on other runs. After Ctrl-C the results
-    hold the runs that were ready.
+    A run does not depend on the number of processes or on other runs. After Ctrl-C the results
+    contain the runs that were ready.
 
     Args:
         trial: the trial to run.
@@ -67,7 +67,7 @@ def run(
             this machine, HOST:PORT of `ray start`, or ray://HOST:PORT. The cluster must be on a
             trusted network. None: this machine simulates the runs, without Ray.
         fresh: whether to delete earlier results in the folder.
-        progress: called with the runs that have become ready; None: no calls.
+        progress: function that is called with runs that have become ready; None: no calls.
 
     Raises:
         ParameterError: an argument is not allowed, the folder holds the results of another trial,
@@ -87,9 +87,9 @@ def run(
 
 
 def repeat(trial: Trial, seed: int, watch: Watcher | None = None) -> Run:
-    """Simulate one run of a trial again, with the same bits as in the whole trial.
+    """Simulate one run of a trial again, bit for bit as in the whole trial.
 
-    Output of a Python controller or of the user's program goes to stderr.
+    The output of a Python controller or of the user's program goes to stderr.
 
     Args:
         trial: the trial of the run.
@@ -112,7 +112,7 @@ def repeat(trial: Trial, seed: int, watch: Watcher | None = None) -> Run:
 
 
 def results(trial: Trial, runs: dict[int, Run], interrupted: bool = False) -> Results:
-    """Judge runs, given by seed, and return the results, without seeds that the trial lacks."""
+    """Judge the runs, given by seed, that belong to the trial, and return the results."""
     found = tuple(runs[seed] for seed in trial.seeds if seed in runs)
     return Results(trial, found, judge(trial, found), interrupted)
 
@@ -148,7 +148,7 @@ def _fill(
 def _simulator(
     trial: Trial, processes: int, ray: str | bool | None
 ) -> Callable[[Sequence[int]], Iterator[list[Run]]]:
-    """Return the function that simulates seeds: in this process, in others, or on a cluster."""
+    """Return the function that simulates seeds: in this process, in workers, or on a cluster."""
     if ray is not None and ray is not False:
         from rbdyn_ros.trials.processes.ray_cluster import run_on_ray
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A trial: many runs of a robot and a controller that differ in sampled numbers."""
+"""A trial: many runs of a robot and a controller, which differ in sampled numbers."""
 
 import functools
 import hashlib
@@ -33,7 +33,7 @@ class Joints:
     Attributes:
         names: their names.
         numbers: (n,), numbers of the joints in the Model.
-        qposadr, dofadr: (n,), their entries in qpos and qvel.
+        qposadr, dofadr: (n,), the joints' entries in qpos and qvel.
     """
 
     names: tuple[str, ...]
@@ -58,7 +58,7 @@ class UserProgram:
         package: ROS package of the executable, or "".
         folder: folder in which the program starts.
         joints: joints whose commands each tick awaits; empty: all joints that accept efforts.
-        files: hash of the files in the folder that the command names, or "".
+        files: hash of the files in `folder` that the command names, or "".
         box: name of the control box that the program connects to; "" for a ROS node.
     """
 
@@ -76,13 +76,13 @@ class UserProgram:
 
     @property
     def written(self) -> str:
-        """Everything that determines the commands of the program, as text."""
+        """A text with everything that determines the commands of the program."""
         box = f" {self.box}" if self.box else ""
         return f"{self.command} {self.package} {self.joints} {self.files}{box}"
 
     @property
     def why_not_here(self) -> str:
-        """The reason why this machine cannot run the program as when the trial was read, or ""."""
+        """The reason why this machine cannot run the program that the trial has read, or ""."""
         if not Path(self.folder).is_dir():
             where = quote(self.folder, 200)
             return f"there is no folder {where}, in which the {self.noun} starts"
@@ -93,7 +93,7 @@ class UserProgram:
 
 
 def with_address(words: tuple[str, ...], old: str, new: str) -> tuple[str, ...]:
-    """Return the words of a command line with another IPv4 address."""
+    """Return the words of a command line with the IPv4 address `old` replaced by `new`."""
     there = re.compile(rf"(?<![\d.]){re.escape(old)}(?![\d.])")
     return tuple(there.sub(new, word) for word in words)
 
@@ -110,7 +110,7 @@ def hash_of_files(folder: str, words: tuple[str, ...]) -> str:
 
 @dataclass(frozen=True)
 class TrialRobot:
-    """The file of the robot, for a simulator that loads it itself.
+    """The file of the robot, for a simulator that itself loads the file.
 
     Attributes:
         file: path of a robot or scene.
@@ -131,7 +131,7 @@ class TrialRobot:
 
     @functools.cached_property
     def description(self) -> Description:
-        """The content of a trial file.
+        """The description of the robot or scene.
 
         Raises:
             RbdynError: the file cannot be read.
@@ -159,12 +159,12 @@ class TrialController:
 
     @property
     def isolated(self) -> bool:
-        """Return whether each run needs a process of its own."""
+        """Return whether each run needs a separate process."""
         return self.program is not None or (self.code is not None and not self.traced)
 
     @property
     def written(self) -> str:
-        """Everything that determines the commands, as text."""
+        """A text with everything that determines the commands."""
         law = self.policy
         gains = "" if law is None else {name: x.tolist() for name, x in law.gains.items()}
         kind = "" if law is None else f"{type(law).__name__} {law.limit}"
@@ -196,20 +196,20 @@ class Varied:
 
 
 def whole_steps(time: float, m: Model) -> float:
-    """Return the nearest multiple of the timestep [s]."""
+    """Return the multiple of the timestep of m that is nearest to a time [s]."""
     step = float(m.opt.timestep)
     return round(time / step) * step
 
 
 @dataclass(frozen=True)
 class MeasureLimit:
-    """The allowed range of a measure; a run outside it has failed."""
+    """The allowed range of a measure; a run whose value is outside has failed."""
 
     low: float = -np.inf
     high: float = np.inf
 
     def holds(self, value: float | None) -> bool:
-        """Return whether a value is within the limit; None (no finite value) never is."""
+        """Return whether a value is within the limit; False for None (no finite value)."""
         return value is not None and self.low <= value <= self.high
 
     def __str__(self) -> str:
@@ -219,7 +219,7 @@ class MeasureLimit:
 
 @dataclass(frozen=True)
 class Rule:
-    """The rule of the verdict.
+    """The rule that decides the verdict.
 
     Attributes:
         pass_rate: share of runs that must pass, with confidence; None: all runs must pass.
@@ -236,8 +236,8 @@ class Allowance:
 
     Attributes:
         time: wall time [s].
-        memory: memory of the controller in addition to what its process has at the start, or the
-            data of each process of the program [MiB].
+        memory: memory that a controller may use in addition to its process's memory at the start,
+            or the data segment of each process of a program [MiB].
     """
 
     time: float = 60.0
@@ -257,11 +257,11 @@ class Trial:
         controller: the controller that is tested.
         reference: (nstep + 1, nq + 2 nv), target qpos, qvel and qacc by timestep.
         varied: the numbers that differ between runs.
-        payload_link: the link that the payload is fixed to, or "".
+        payload_link: the link to which the payload is fixed, or "".
         runs: number of runs.
         first_seed: the seeds are first_seed, first_seed + 1, ...
         settling_band: largest position error at rest [rad or m].
-        functions: the user's measures by name.
+        functions: the user-defined measures by name.
         limits: limits by measure.
         rule: the rule of the verdict.
         allowance: limits of time and memory.
@@ -320,7 +320,7 @@ class Trial:
 
     @functools.cached_property
     def digest(self) -> str:
-        """Hash of everything that determines the facts of a run, without their judgement."""
+        """Hash of everything that determines the result of a run; limits are left out."""
         facts = hashlib.sha256(f"{__version__} {self.m.opt!r} {self.nstep}".encode())
         for each in MODEL_FIELDS:
             facts.update(getattr(self.plant, each.name).tobytes())

@@ -31,7 +31,7 @@ class Variable:
 
 
 def variables(m: Model) -> list[Variable]:
-    """Return the variables: time, torques, positions, velocities, and then the start state."""
+    """Return an FMU's variables: time, torques, positions, velocities, then the start state."""
     places, dofs = _places(m, m.nq, m.jnt_qposadr), _places(m, m.nv, m.jnt_dofadr)
     time = Variable("time", "independent", "continuous", "simulated time [s]")
     found = [time]
@@ -49,7 +49,7 @@ def variables(m: Model) -> list[Variable]:
 
 
 def _places(m: Model, count: int, addresses: object) -> list[str]:
-    """Return a name for each entry of q or v: its joint, with an index if there are several."""
+    """Return a name for each entry of q or v: the joint's, with an index if it has several."""
     owners = [""] * count
     for j, name in enumerate(unique(m.jnt_names)):
         if m.jnt_mimic[j] < 0 and m.jnt_dofnum[j] > 0:
@@ -68,7 +68,7 @@ def _places(m: Model, count: int, addresses: object) -> list[str]:
 
 
 def token(texts: Mapping[str, str], version: str) -> str:
-    """Return the identity of an FMU; sources with equal names and texts have equal identities."""
+    """Return the identity of an FMU: a hash of the version, and names and texts of sources."""
     whole = hashlib.sha256(repr((version, sorted(texts.items()))).encode()).hexdigest()
     return f"{{{uuid.uuid5(uuid.NAMESPACE_URL, whole)}}}"
 

@@ -19,14 +19,14 @@ from rbdyn_ros.errors import Finding, ParameterError, quote
 from rbdyn_ros.loading.output import write_whole
 
 TEMPLATES = Path(__file__).resolve().parent / "templates"
-#: The time in every archive, so that the same robot gives the same bytes.
+#: The time stamp of all files in an archive; it is fixed, so that equal robots give equal bytes.
 WHEN = (1980, 1, 1, 0, 0, 0)
-#: Options of the compiler; contraction would round less often than the engine does.
+#: Options of the compiler. Contraction is off, because it would round less often than the engine.
 FLAGS = ("-std=c99", "-O2", "-fPIC", "-shared", "-ffp-contract=off", "-fvisibility=hidden")
 
 
 def sources(project: CProject, version: str) -> tuple[dict[str, str], str]:
-    """Return the C files of an FMU by their names, and its identity, which they check.
+    """Return the C files of an FMU by name, and the FMU's identity, which the files check.
 
     Raises:
         ModelError: a constant is not finite.
@@ -53,7 +53,7 @@ def sources(project: CProject, version: str) -> tuple[dict[str, str], str]:
 
 
 def folder_of(version: str) -> str:
-    """Return the folder of this machine's library in an FMU, or "" if none is standard."""
+    """Return the folder for this machine's library in an FMU; "" if no standard folder exists."""
     system = {"linux": "linux", "darwin": "darwin", "win32": "windows"}.get(sys.platform, "")
     machine = {"arm64": "aarch64", "AMD64": "x86_64"}.get(platform.machine(), platform.machine())
     if version == "3.0":
@@ -64,10 +64,10 @@ def folder_of(version: str) -> str:
 
 
 def build(project: CProject, texts: dict[str, str]) -> bytes:
-    """Return the library of an FMU, which is empty without a C compiler.
+    """Return the bytes of an FMU's library; empty if this machine has no C compiler.
 
     Raises:
-        ParameterError: the compiler refuses the sources.
+        ParameterError: the compiler reports an error.
     """
     compiler = next(filter(None, map(shutil.which, (os.environ.get("CC") or "cc", "gcc"))), None)
     if compiler is None:
@@ -92,7 +92,7 @@ def write_fmu(project: CProject, version: str, path: Path) -> bool:
 
     Raises:
         ModelError: a constant is not finite.
-        ParameterError: the compiler refuses the sources, or the file cannot be written.
+        ParameterError: the compiler reports an error, or the file cannot be written.
     """
     texts, identity = sources(project, version)
     folder = folder_of(version)

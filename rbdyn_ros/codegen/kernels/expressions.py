@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Translate the expressions of a kernel to C++, with their types."""
+"""Translate the expressions of a kernel to C++, and find their types."""
 
 import ast
 import math
@@ -35,19 +35,19 @@ OPERATORS = {ast.Mult: ("*", PRODUCT), ast.Div: ("/", PRODUCT), ast.Add: ("+", S
 OPERATORS |= {ast.Sub: ("-", SUM)}
 COMPARISONS = {ast.Lt: ("<", COMPARISON), ast.LtE: ("<=", COMPARISON), ast.Gt: (">", COMPARISON)}
 COMPARISONS |= {ast.GtE: (">=", COMPARISON), ast.Eq: ("==", EQUALITY), ast.NotEq: ("!=", EQUALITY)}
-#: Functions of Python, NumPy and math, and their names in C++ or in the header of the views.
+#: Functions of Python, NumPy and math, with their names in C++ or in the header views.hpp.
 FUNCTIONS = {
     getattr(module, name): f"std::{name}"
     for module in (math, np)
     for name in ("exp", "expm1", "sqrt", "sin", "cos", "copysign", "tanh")
 }
 FUNCTIONS |= {np.abs: "std::abs", abs: "std::abs", np.sign: "sign"}
-#: Classes of Python that convert numbers.
+#: Python classes that convert numbers.
 CONVERSIONS = {bool: "bool", float: "float", int: "int"}
 
 
 def expression(node: ast.expr, names: Names) -> Text:
-    """Return an expression of a kernel's body; unsupported Python raises TranslationError."""
+    """Return the C++ of a kernel's expression; raise TranslationError for unsupported Python."""
     rule = _RULES.get(type(node))
     if rule is None:
         raise TranslationError(node, f"the expression `{ast.unparse(node)}`")
@@ -133,7 +133,7 @@ def _wider(*given: Text) -> str:
 
 
 def _converted(*given: tuple[Text, int], kind: str) -> list[str]:
-    """Return operands as numbers of one type, with the parentheses that they need."""
+    """Return operands converted to one type of numbers."""
     found = []
     for text, binds in given:
         whole = text.as_number(kind)
@@ -164,7 +164,7 @@ def _logic(node: ast.BoolOp, names: Names) -> Text:
 def _joined(parts: Sequence[Text], sign: str, binds: int) -> Text:
     if len(parts) == 1:
         return parts[0]
-    # compilers warn of && within || without parentheses
+    # compilers warn of && inside || without parentheses
     within = AND + 1 if binds == OR else binds
     return Text(f" {sign} ".join(part.within(within) for part in parts), "bool", binds)
 
@@ -172,7 +172,7 @@ def _joined(parts: Sequence[Text], sign: str, binds: int) -> Text:
 def condition(node: ast.expr, names: Names) -> Text:
     """Return the translation of a condition.
 
-    It must be a bool: the truth of numbers in Python would be error-prone.
+    The expression must be a bool, because the truth value of numbers is error-prone.
     """
     found = expression(node, names)
     if found.kind != "bool":
@@ -213,7 +213,7 @@ def _call(node: ast.Call, names: Names) -> Text:
         kind = _wider(*given)
         name = f"std::{function.__name__}<{NUMBERS[kind]}>"
         first, *others = (text.as_number(kind) for text in given)
-        for other in others:  # from the left, as Python compares them
+        for other in others:  # from the left, in the order in which Python compares them
             first = f"{name}({first}, {other})"
         return Text(first, kind)
     if function in CONVERSIONS:

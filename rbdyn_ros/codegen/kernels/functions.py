@@ -21,18 +21,18 @@ from rbdyn_ros.specialization.uncompiled import LIBRARIES
 
 
 class Translation:
-    """Kernels as C++ functions, each in a namespace with the name of its module.
+    """Kernels as C++ functions, each in a namespace that is named like its module.
 
     Args:
         kernels: kernels, or entry points of kernels.
-        given: signatures, by name, of kernels that the C++ already has.
+        given: signatures, by name, of kernels that exist in C++ already.
 
     Attributes:
         modules: modules of the kernels, by their namespaces.
         records: records that the kernels take, by the names of their classes.
 
     Raises:
-        NotImplementedError: a kernel uses Python without a translation; the message has its line.
+        NotImplementedError: a kernel uses unsupported Python; the message has file and line.
     """
 
     def __init__(self, kernels: Iterable[Any], given: Mapping[str, texts.Signature]) -> None:
@@ -45,7 +45,7 @@ class Translation:
             self.signature(kernel)
 
     def text(self) -> str:
-        """Return the functions, each after the functions that it calls."""
+        """Return the C++ of all functions, each after the functions that it calls."""
         parts = []
         for space, group in itertools.groupby(self._texts, lambda text: text[0]):
             inner = "\n\n".join(text for _, text in group)
@@ -53,7 +53,10 @@ class Translation:
         return "\n\n".join(parts)
 
     def signature(self, kernel: Any) -> texts.Signature | None:
-        """Return the signature of a kernel, translated once, or None for other functions."""
+        """Return the signature of a kernel, after translating it once.
+
+        Return None for other functions.
+        """
         function = _python_of(kernel)
         if function is None:
             return None
@@ -91,7 +94,7 @@ class Translation:
             for argument, kind in kinds.items()
             if kind != texts.MODEL
         )
-        # if all were inlined into one function, it would have too many live values and be slower
+        # not inlined: a function that contains all others has too many live values and is slower
         kind = "[[maybe_unused, gnu::noinline]] static"
         kind = kind if texts.DATA in kinds.values() else "static inline"
         head = f"{kind} {_type(result, parts)} {name}({arguments})"
@@ -118,7 +121,7 @@ def _kind(argument: ast.arg) -> str:
 
 
 def _result(node: ast.FunctionDef) -> tuple[str, tuple[str, ...]]:
-    """Return the types of a result and of its entries (of a tuple), or raise TranslationError."""
+    """Return the type of a result, and the types of a tuple's entries; or raise an error."""
     given = ast.unparse(node.returns) if node.returns else "no type"
     parts = tuple(given.removeprefix("tuple[").removesuffix("]").split(", "))
     if given.startswith("tuple[") and set(parts) <= set(texts.NUMBERS):

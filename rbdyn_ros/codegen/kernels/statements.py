@@ -24,10 +24,10 @@ class KernelBody:
 
     Args:
         node: the function.
-        names: the global names in its scope.
-        kinds: types of its arguments by their names.
-        result: type of its result.
-        signature_of: returns the signature of a kernel that it calls, or None for other functions.
+        names: the global names that the function can use.
+        kinds: types of the arguments, by name.
+        result: type of the result.
+        signature_of: function that returns the signature of a kernel, or None for other functions.
 
     Attributes:
         written: names of the arguments whose arrays the kernel writes.
@@ -44,7 +44,8 @@ class KernelBody:
         self._node, self._names, self._result = node, names, result
         self._signature_of = signature_of
         self._scopes: list[dict[str, Text]] = [{k: Text(k, kind) for k, kind in kinds.items()}]
-        self._owners = {name: name for name in kinds}  # owner of each array
+        # for each array, the name of the argument that owns it
+        self._owners = {name: name for name in kinds}
         self.written: set[str] = set()
         parts = (n for n in ast.walk(node) if isinstance(n, ast.Name))
         self._stores = Counter(n.id for n in parts if isinstance(n.ctx, ast.Store))
@@ -53,10 +54,13 @@ class KernelBody:
         """Yield the lines of the body."""
         yield from self._block(self._node.body)
 
-    # the methods of Names, for the expressions
+    # methods of Names, which the translation of expressions calls
 
     def variable(self, node: ast.Name) -> Text | None:
-        """Return an argument or local variable, or None; raise TranslationError if it is unset."""
+        """Return an argument or local variable; None for a global name.
+
+        Raise TranslationError if the variable may have no value.
+        """
         for scope in reversed(self._scopes):
             if node.id in scope:
                 return scope[node.id]
@@ -88,7 +92,7 @@ class KernelBody:
         return signature
 
     def _write(self, node: ast.expr) -> None:
-        """Record that the array of an argument is written."""
+        """Record that the kernel writes the array of an argument."""
         while isinstance(node, ast.Subscript | ast.Attribute):
             node = node.value
         if isinstance(node, ast.Name):
@@ -133,7 +137,7 @@ class KernelBody:
                 yield from self._unpack(target, node.value)
 
     def _store_each(self, target: ast.Tuple, value: ast.Tuple) -> Iterator[str]:
-        """Assign several values at once; no value may use the target of an earlier value."""
+        """Assign several values at once; no value may use a target that is assigned before it."""
         if len(target.elts) != len(value.elts):
             raise TranslationError(target, f"`{ast.unparse(target)}` of another length")
         texts = [expression(part, self) for part in value.elts]
@@ -256,7 +260,7 @@ class KernelBody:
 
 
 def _uses(value: ast.expr, target: ast.expr) -> bool:
-    """Return whether a value may read the variable, array or field that a target sets."""
+    """Return whether a value may read the variable, array or field that is assigned."""
     while isinstance(target, ast.Subscript):
         target = target.value
     if isinstance(target, ast.Attribute):

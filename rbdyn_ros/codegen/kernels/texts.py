@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Pieces of C++ that stand for pieces of a kernel, and the signatures of kernels."""
+"""Pieces of C++ that translate pieces of a kernel, and the signatures of kernels."""
 
 import ast
 import math
@@ -8,11 +8,11 @@ from typing import Any, Protocol
 
 from rbdyn_ros.model.declared.fields import Field
 
-#: Binding strength of operators in C++: operands that bind less tightly need parentheses.
+#: Precedence of operators in C++: operands that bind less tightly need parentheses.
 ATOM, UNARY, PRODUCT, SUM, COMPARISON, EQUALITY, AND, OR, CHOICE = range(9, 0, -1)
-#: Arrays of kernels: their number of indices, and the type of an entry.
+#: Array types of kernels: number of indices, and type of an entry.
 ARRAYS = {"Vector": (1, "float"), "Matrix": (2, "float"), "Ints": (1, "int")}
-#: Model and Data. The Model is compiled into the C++, so it is not an argument there.
+#: Types of the Model and the Data. The Model is compiled into the C++, so it is not an argument.
 MODEL, DATA = "Model", "Data"
 #: Types of numbers, from narrow to wide, and their names in C++.
 NUMBERS = {"bool": "bool", "int": "Index", "float": "double"}
@@ -21,12 +21,12 @@ WIDTH = list(NUMBERS)
 
 @dataclass(frozen=True, slots=True)
 class Text:
-    """An expression of C++.
+    """A C++ expression.
 
     Attributes:
         text: the C++ code.
         kind: type of the expression: one of NUMBERS or ARRAYS, MODEL, DATA, or "tuple".
-        binds: how tightly its operator binds, see ATOM.
+        binds: precedence of its operator, see ATOM.
         parts: types of the entries of a tuple.
     """
 
@@ -36,7 +36,7 @@ class Text:
     parts: tuple[str, ...] = ()
 
     def within(self, binds: int) -> str:
-        """Return the text as an operand of an operator with this binding strength."""
+        """Return the text as an operand of such an operator, in parentheses if needed."""
         return self.text if self.binds >= binds else f"({self.text})"
 
     def as_number(self, kind: str) -> str:
@@ -47,7 +47,7 @@ class Text:
 
 
 def number(value: float) -> Text:
-    """Return a number with all of its digits."""
+    """Return a number as a C++ literal with all of its digits."""
     if isinstance(value, bool):
         return Text(str(value).lower(), "bool")
     if isinstance(value, int):
@@ -60,7 +60,7 @@ def number(value: float) -> Text:
 
 
 def is_constant(name: str, value: object) -> bool:
-    """Return whether a global name of a module is a number that the C++ also has."""
+    """Return whether a global name of a module is a number that also exists in C++."""
     return name.isupper() and type(value) in (int, float)
 
 
@@ -72,7 +72,7 @@ def kind_of(field: Field) -> str:
 
 
 class TranslationError(Exception):
-    """The translation does not support this Python.
+    """A kernel uses Python that the translation does not support.
 
     Args:
         node: the unsupported node.
@@ -91,9 +91,9 @@ class Signature:
     Attributes:
         name: name of the kernel, with its namespace.
         kinds: types of the arguments.
-        result: type of its result: a number of NUMBERS, "None", or "tuple".
+        result: type of the result: one of NUMBERS, "None", or "tuple".
         parts: types of the entries of a tuple.
-        written: indices of the arguments whose arrays it writes.
+        written: indices of the arguments whose arrays the kernel writes.
     """
 
     name: str

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Kernels for a generated controller only: start, modes, references, and one update.
+"""Kernels that only a generated controller uses: start, modes, references, and one update.
 
-They call the kernels of control/. A reference is the desired motion of the controlled joints that
-another controller or a topic gives; without a reference the target comes to rest.
-`m` and `d` are the arm, `bare` and `own` the robot that compensates its own gravity; `b` is the
-memory of control/blind, `s` the memory of the loop, and `c` the memory of this file.
+They call the kernels of control/. A reference is the desired motion of the controlled joints, from
+another controller or a topic; without a reference the target comes to rest. `m` and `d` are the
+arm. `bare` and `own` are the robot that compensates its own gravity. `b` is the memory of
+control/blind, `s` the memory of the loop, and `c` the memory of this file.
 """
 
 from __future__ import annotations
@@ -63,14 +63,14 @@ from rbdyn_ros.model.declared.fields import Field
 from rbdyn_ros.model.model import Model
 from rbdyn_ros.nanoseconds import NANOSECONDS
 
-#: Modes.
+#: Modes of the controller.
 GRAVITY, PD_GRAVITY, COMPUTED_TORQUE, IMPEDANCE = range(4)
-#: Outcome of an update: new efforts, the last efforts again, or no more efforts.
+#: Outcomes of an update: new efforts, the last efforts again, or no more efforts.
 EFFORTS, KEEP, SILENT = range(3)
-#: Reasons for which the arm does not start or refuses a request; 0: no reason.
+#: Reasons why the arm does not start or refuses a request; 0: no reason.
 LATCHED, UNREADABLE, BEYOND, FAST, MOVING, UNMEASURED, MISMATCH, TOO_HEAVY, SHAKES = range(1, 10)
 REFERENCE, ROOM, FOUND, STOPPED = range(10, 14)
-#: The same reasons in words.
+#: The texts of these reasons.
 REFUSALS = {
     LATCHED: "a fault is latched; call clear_fault first",
     UNREADABLE: "a position, velocity or effort is not a finite number",
@@ -97,7 +97,7 @@ REFUSALS = {
 class ArmState(Record):
     """The memory of these kernels.
 
-    Angles are in rad and lengths in m; velocities and efforts have the units that follow.
+    Angles are in rad and lengths in m; velocities and efforts have the corresponding units.
     """
 
     FIELDS: ClassVar[tuple[Field, ...]] = (
@@ -146,7 +146,7 @@ class ArmState(Record):
     )
 
 
-#: A longer period of updates is treated like NaN [s].
+#: A longer period between updates is treated like NaN [s].
 LONGEST_PERIOD = 1e6
 
 
@@ -157,7 +157,7 @@ def refuse(c: ArmState, refusal: int, joint: int, value: float, bound: float) ->
 
 @kernel
 def take(s: ArmLoopState, c: ArmState) -> bool:
-    """Store the state of an update; return False if a number in it is not a measurement."""
+    """Store the state of an update; return False if a number is not a possible measurement."""
     return store(s, c.given, c.all_dofs, c.all_dofs)
 
 
@@ -184,7 +184,7 @@ def tighten(
 
 @kernel
 def compensate(a: Actuation, share: float) -> None:
-    """Compensate a share of the friction in the robot's description."""
+    """Make the arm compensate a share of the friction in the robot's description."""
     a.rubs = 1 if share > 0.0 else 0
     for k in range(len(a.viscous)):
         a.viscous[k] *= share
@@ -208,7 +208,7 @@ def start(
 ) -> bool:
     """Start the arm in mode c.mode and state c.given, without a jump of the efforts.
 
-    Return False if it may not start; c.refusal is the reason.
+    Return False if the arm may not start; c.refusal is then the reason.
     """
     c.refusal = 0
     if s.faulty > 0:
@@ -239,7 +239,7 @@ def start(
 
 @kernel
 def set_mode(m: Model, d: Data, b: BlindState, s: ArmLoopState, c: ArmState, mode: int) -> None:
-    """Change the mode unless its gains would shake the arm; the joints stay where they are."""
+    """Change the mode, unless its gains would shake the arm; the arm holds its position."""
     c.refusal = 0
     weigh(m, d, s, c)
     judge_gains(b, s, c, mode)
@@ -261,7 +261,7 @@ def set_mode(m: Model, d: Data, b: BlindState, s: ArmLoopState, c: ArmState, mod
 def hold_here(
     m: Model, d: Data, bare: Model, own: Data, a: Actuation, s: ArmLoopState, c: ArmState
 ) -> None:
-    """Write to c.first the efforts that hold the arm at its newest measured position."""
+    """Write to c.first the efforts that hold the arm at its last measured position."""
     hold(m, d, bare, own, a, s.state[0], s.holding)
     for i in range(len(s.dofs)):
         most = s.limits[EFFORT, i]
@@ -270,7 +270,7 @@ def hold_here(
 
 @kernel
 def run(m: Model, d: Data, b: BlindState, s: ArmLoopState, c: ArmState) -> None:
-    """Command the arm from now on, with efforts that hold it by the model."""
+    """Command the arm from now on, beginning with efforts that hold it according to the model."""
     weigh(m, d, s, c)
     soften(b, c, c.soft)
     rest_at(s, c)
@@ -287,14 +287,14 @@ def run(m: Model, d: Data, b: BlindState, s: ArmLoopState, c: ArmState) -> None:
 
 @kernel
 def begin_efforts(s: ArmLoopState, c: ArmState) -> None:
-    """Set the flags in the loop for the mode."""
+    """Set the flags of the loop that depend on the mode."""
     s.floats = 1 if c.mode == GRAVITY else 0
     s.soft = 1 if c.mode == IMPEDANCE or c.mode == PD_GRAVITY else 0  # noqa: PLR1714
 
 
 @kernel
 def weigh(m: Model, d: Data, s: ArmLoopState, c: ArmState) -> None:
-    """Write gravity and inertia at the newest state."""
+    """Write the gravity efforts and the inertias in the last state."""
     for k in range(m.nv):
         d.qpos[k] = s.state[0, k]
     gravity_term(m, d, c.gravity)
@@ -303,7 +303,7 @@ def weigh(m: Model, d: Data, s: ArmLoopState, c: ArmState) -> None:
 
 @kernel
 def soften(b: BlindState, c: ArmState, gains: Matrix) -> None:
-    """Write the gains (2, nv) of impedance and pd_gravity for the inertia."""
+    """Write the gains (2, nv) of impedance and pd_gravity for the present inertia."""
     for k in range(len(c.inertia)):
         unset = b.gains[0, k] * c.inertia[k]
         gains[0, k] = c.springs[0, k] if c.springs[0, k] > 0.0 else unset
@@ -316,7 +316,7 @@ def soften(b: BlindState, c: ArmState, gains: Matrix) -> None:
 
 @kernel
 def judge_room(s: ArmLoopState, c: ArmState, trial: StartUp) -> None:
-    """Refuse an arm without room for its start-up test; write the displacements of the test."""
+    """Refuse an arm that has no room for the start-up test; write the test's displacements."""
     lower, upper = s.limits[LOWER], s.limits[UPPER]
     i = choose_ways(lower, upper, c.slides, s.dofs, s.state[0], trial.ways)
     if i >= 0 and c.tests > 0:
@@ -325,7 +325,7 @@ def judge_room(s: ArmLoopState, c: ArmState, trial: StartUp) -> None:
 
 @kernel
 def judge_load(s: ArmLoopState, c: ArmState) -> None:
-    """Refuse an arm that no efforts can hold; gravity that the robot compensates also counts."""
+    """Refuse an arm that its efforts cannot hold, even with gravity that the robot compensates."""
     for i in range(len(s.dofs)):
         load = c.gravity[s.dofs[i]]
         if not abs(load) <= s.limits[EFFORT, i]:
@@ -364,7 +364,7 @@ def judge_efforts(a: Actuation, s: ArmLoopState, c: ArmState) -> None:
 
 @kernel
 def judge_place(s: ArmLoopState, c: ArmState) -> None:
-    """Refuse an arm that moves, or is beyond its limits."""
+    """Refuse an arm that moves or is beyond its limits."""
     for i in range(len(s.dofs)):
         q, v = s.state[0, s.dofs[i]], abs(s.state[1, s.dofs[i]])
         lower, upper = s.limits[LOWER, i], s.limits[UPPER, i]
@@ -383,7 +383,7 @@ def judge_place(s: ArmLoopState, c: ArmState) -> None:
 def advance_clock(s: ArmLoopState, c: ArmState, period: float, steady: int) -> None:
     """Advance the clocks by an update; before the first update the arm counts as at rest.
 
-    A period [s] that is not a number counts as a clock that went back, and as the longest period.
+    If the period [s] is not a number, the clock counts as set back, and LONGEST_PERIOD is used.
     """
     is_valid = 0.0 <= period < LONGEST_PERIOD
     step = int((period if is_valid else -1.0) * NANOSECONDS)
@@ -420,11 +420,11 @@ def update(
     steady: int,
     readable: bool,
 ) -> int:
-    """Answer the state in c.given; return EFFORTS, KEEP or SILENT.
+    """Compute the efforts for the state in c.given; return EFFORTS, KEEP or SILENT.
 
     `trial` and `reply` are the memory of the start-up test. `period` is the time since the last
-    update by the clock of the updates [s], `steady` the steady clock [ns]. A state that is not
-    `readable` does not count.
+    update by the clock of the updates [s], `steady` the steady clock [ns]. If `readable` is false,
+    the state is ignored.
     """
     c.refusal = 0
     advance_clock(s, c, period, steady)
@@ -475,7 +475,10 @@ def advance_test(
     trial: StartUp,
     reply: Reply,
 ) -> bool:
-    """Release efforts of the test, or of the mode after it; return False if the test failed."""
+    """Release the efforts of the start-up test, or of the mode after it.
+
+    Return False on failure.
+    """
     qpos, qvel, measured = s.state[0], s.state[1], s.state[2]
     hold(m, d, bare, own, a, qpos, s.holding)
     sent = s.out[RELEASED]
@@ -502,7 +505,7 @@ def follow_target(
     s: ArmLoopState,
     c: ArmState,
 ) -> None:
-    """Release the efforts of the mode after a valid state."""
+    """Release the efforts of the mode for a valid state."""
     qpos, qvel = s.state[0], s.state[1]
     hold(m, d, bare, own, a, qpos, s.holding)
     move_target(b, s, c)
@@ -531,7 +534,8 @@ def follow_target(
 def move_target(b: BlindState, s: ArmLoopState, c: ArmState) -> None:
     """Move the target by the time since the last state."""
     dt = min(s.step, s.state_timeout)
-    for i in range(len(s.dofs)):  # a target that follows references may move during `dt`
+    # during dt a target may move at its velocity limit, but only if it follows references
+    for i in range(len(s.dofs)):
         passed = s.limits[VELOCITY, i] * dt
         c.ahead[i] = max(c.ahead[i], 0.0 if c.follows > 0 else passed) - passed
     if c.mode == GRAVITY:
@@ -552,7 +556,8 @@ def move_target(b: BlindState, s: ArmLoopState, c: ArmState) -> None:
             decelerate(s, c)
         c.idle += dt
     for k in range(len(b.controlled)):
-        if b.controlled[k] == 0:  # a target for these joints would disturb the other joints
+        # joints that are not controlled have no target, which would disturb the other joints
+        if b.controlled[k] == 0:
             c.target[0, k], c.target[1, k], c.target[2, k] = s.state[0, k], s.state[1, k], 0.0
 
 
@@ -571,7 +576,7 @@ def is_possible(s: ArmLoopState, c: ArmState) -> bool:
 
 @kernel
 def rest_at(s: ArmLoopState, c: ArmState) -> None:
-    """Let the target rest at the newest state."""
+    """Set the target to rest at the last measured position."""
     c.left, c.follows = 0.0, 0
     for k in range(len(c.all_dofs)):
         c.target[0, k], c.target[1, k], c.target[2, k] = s.state[0, k], 0.0, 0.0
@@ -593,8 +598,8 @@ def stop(s: ArmLoopState, c: ArmState) -> None:
 def decelerate(s: ArmLoopState, c: ArmState) -> None:
     """Write the target while it comes to rest.
 
-    A polynomial of degree 5 that begins with a velocity and ends at rest, without acceleration at
-    either end, covers half of velocity times time.
+    A polynomial of degree 5 from a velocity to rest, without acceleration at either end, covers
+    half of velocity times time.
     """
     x, time = 1.0 - c.left / c.stopping, c.stopping
     for k in s.dofs:

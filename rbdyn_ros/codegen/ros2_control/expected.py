@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Efforts of arm_controller's laws in some states, for the test of a generated package."""
+"""Compute the efforts of arm_controller's laws in some states, for a generated package's test."""
 
 from collections.abc import Iterator
 
@@ -20,7 +20,7 @@ SPRING = 50.0, 5.0
 
 
 def expected(m: Model) -> str:
-    """Return states, targets and efforts as rows of C++.
+    """Return states, targets and efforts as rows of a C++ table.
 
     Args:
         m: the robot, with gravity in the axes of its base link.

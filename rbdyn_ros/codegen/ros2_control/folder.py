@@ -23,7 +23,7 @@ def write_tree(folder: Path, texts: Mapping[str, str | bytes]) -> list[Path]:
     """Write files to a folder, by their paths in it; return their paths.
 
     Raises:
-        ParameterError: the reasons are those of fill_folder.
+        ParameterError: as for fill_folder.
     """
 
     def write(beside: Path) -> None:
@@ -40,7 +40,7 @@ def fill_folder(folder: Path, write: Callable[[Path], None]) -> None:
     """Fill a folder through a temporary folder next to it, so that an error leaves no files.
 
     Raises:
-        ParameterError: the reasons are those of check_empty, or a file cannot be written.
+        ParameterError: as for check_empty, or a file cannot be written.
     """
     check_empty(folder)
     beside = folder.parent / f".{secrets.token_hex(4)}"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The kernels of arm_controller that the generated controller calls, as C++."""
+"""Translate the kernels of arm_controller that the generated controller calls to C++."""
 
 from collections.abc import Mapping
 
@@ -10,8 +10,7 @@ from rbdyn_ros.codegen.ros2_control.tables import first_values
 from rbdyn_ros.engine.compiler.views import ViewType
 from rbdyn_ros.model.declared.fields import Field
 
-#: Kernels of the engine that the template dynamics.hpp replaces by calls of the generated
-#: dynamics.
+#: Kernels of the engine for which the template dynamics.hpp calls the generated dynamics instead.
 GIVEN = {
     "gravity_term": ((MODEL, DATA, "Vector"), {2}),
     "coriolis_term": ((MODEL, DATA, "Vector"), {2}),
@@ -21,7 +20,7 @@ GIVEN = {
     "reflected_inertia": ((MODEL, DATA, "Vector"), {2}),
     "differentiate_pos": ((MODEL, "Vector", "float", "Vector", "Vector"), {1}),
 }
-#: Names in C++ of the dims of records.
+#: The C++ names of the dims of records.
 DIMS = {"nv": "DOFS", "n": "CONTROLLED"}
 KERNELS = (
     *(arm_kernels.tighten, arm_kernels.compensate),
@@ -39,7 +38,7 @@ def translated() -> Translation:
 
 
 def structs(records: Mapping[str, ViewType]) -> str:
-    """Return records as structs, with the dims of the robot."""
+    """Return records as C++ structs."""
     found = []
     for name, kind in records.items():
         rows = (_row(field) for _, field in kind.fields.values())

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The package of ros2_control for one robot: its names, its files, and the folder to write to."""
+"""A ros2_control package for one robot: its name, the texts of its files, and writing it."""
 
 import json
 import re
@@ -28,17 +28,17 @@ from rbdyn_ros.specialization.languages.c_language import DOUBLE
 
 #: Functions of the generated dynamics that the controller and the solver call.
 FUNCTIONS = ("gravity", "bias", "inverse", "forward", "mass_matrix")
-#: Allowed names of packages (REP 144), for colcon and CMake, and the largest length.
+#: Allowed package names (REP 144), which suit colcon and CMake, and their largest length.
 PACKAGE = re.compile(r"[a-z](_?[a-z0-9]+)+")
 LONGEST_PACKAGE = 64
-#: A placeholder in a template, such as @{package}, cannot occur in C++, CMake or YAML.
+#: A placeholder in a template, such as @{package}. C++, CMake and YAML do not contain this form.
 PLACE = re.compile(r"@\{([a-z_]+)\}")
 TEMPLATES = Path(__file__).parent / "templates"
 
 
 @dataclass(frozen=True)
 class ControlPackage:
-    """A package of ros2_control.
+    """A ros2_control package for one robot.
 
     Args:
         name: name of the package.
@@ -46,7 +46,7 @@ class ControlPackage:
 
     Raises:
         ModelError: the robot is not an arm, see check_arm.
-        ParameterError: none of its joints can be controlled.
+        ParameterError: no joint of the robot can be controlled.
     """
 
     name: str
@@ -103,7 +103,7 @@ class ControlPackage:
 
 
 def filled(text: str, values: Mapping[str, str]) -> str:
-    """Return a template with texts in place of its placeholders."""
+    """Return a template with its placeholders replaced by texts."""
     return PLACE.sub(lambda place: values[place[1]], text)
 
 
@@ -117,7 +117,7 @@ def package_name(folder: Path) -> str:
     """Return the name of the package in a folder, which is the name of the folder.
 
     Raises:
-        ParameterError: a package cannot have this name.
+        ParameterError: the folder's name is not allowed as a package name.
     """
     name = folder.resolve().name
     if PACKAGE.fullmatch(name) and len(name) <= LONGEST_PACKAGE:
@@ -144,10 +144,10 @@ def dynamics(m: Model, prefix: str, mounting: tuple[float, ...] = ()) -> CProjec
         mounting: see CProject.
 
     Raises:
-        ModelError: the reasons are those of c_functions.
+        ModelError: as for c_functions.
     """
     plain = m.replaced()
-    plain.opt.passive = False  # the hardware has the friction
+    plain.opt.passive = False  # without passive forces, because the hardware itself has friction
     return CProject(plain, prefix, DOUBLE, c_functions(plain, Wanted(FUNCTIONS)), mounting)
 
 

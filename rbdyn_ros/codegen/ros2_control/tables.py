@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Write what a generated controller shares with arm_controller: faults, constants, robot."""
+"""Write tables that a generated controller shares with arm_controller: faults, limits, robot."""
 
 import dataclasses
 import math
@@ -23,7 +23,7 @@ from rbdyn_ros.model.model import Model
 
 #: Modules of arm_controller whose constants the hand-written code uses.
 MODULES = (faults, limits, gate, loop_state)
-#: Settings whose defaults this code uses, by the namespace of their constants.
+#: Settings whose defaults the C++ uses, by the namespace of their constants.
 DEFAULTS: dict[str, tuple[type[Any], tuple[str, ...]]] = {
     "gate": (gate.GateSettings, ("state_timeout", "effort_rate", "blend_time")),
     "settings": (
@@ -36,7 +36,7 @@ DEFAULTS: dict[str, tuple[type[Any], tuple[str, ...]]] = {
 }
 
 
-#: Texts for the numbers of a fault in C++, by the code of the fault.
+#: For each fault code, the text that shows the fault's numbers.
 NUMBERS = dict.fromkeys(
     ("age", "target", "latency", "clock"), "{value} s, allowed are {bound} s"
 ) | {
@@ -57,7 +57,7 @@ def defaults() -> dict[str, float]:
 
 @cache
 def first_values() -> dict[str, str]:
-    """Return the initial fields of records in C++: the robot, and the usual settings."""
+    """Return the initial values of records' fields in C++: of the robot, and of usual settings."""
     usual = {name: number(value) for name, value in defaults().items()}
     return usual | {
         "dofs": "PLACE",
@@ -118,18 +118,18 @@ def fault_names() -> str:
 
 
 def fault_kinds() -> str:
-    """Return the faults of the kinds that kernels distinguish, from 1 on."""
+    """Return the fault of each kind that kernels distinguish, for kinds from 1 on."""
     return ", ".join(f"Fault::{code}" for code in KIND_CODES[1:])
 
 
 def fault_rows() -> str:
-    """Return the rows of the table of faults, with words for valid states and for wrong states."""
+    """Return the rows of the table of faults, with texts for valid and for invalid states."""
     rows = [f"  {{{_words(code, 'brake')},\n   {_words(code, 'blind')}}}" for code in _codes()]
     return ",\n".join(["  {}", *rows])
 
 
 def _words(code: str, reaction: str) -> str:
-    """Return code, numbers, cause and remedy of a fault as C++; the cause is for this reaction."""
+    """Return the code, numbers, cause (for a reaction) and remedy of a fault as C++ strings."""
     kinds = [kind for kind in FAULTS if kind.code == code]
     kind = next((kind for kind in kinds if kind.reaction == reaction), kinds[0])
     found, cause = NUMBERS.get(code, OTHER_NUMBERS), kind.cause.replace("`", "")
@@ -137,7 +137,7 @@ def _words(code: str, reaction: str) -> str:
 
 
 def texts(rows: Mapping[int, str]) -> str:
-    """Return sentences as rows of C++, by their numbers from 0 on."""
+    """Return sentences as rows of a C++ table, for the numbers from 0 on."""
     return ",\n".join(f"  {text(rows.get(k, ''))}" for k in range(1 + max(rows)))
 
 
@@ -146,8 +146,8 @@ def _codes() -> list[str]:
 
 
 def robot(m: Model, given: Limits) -> dict[str, str]:
-    """Return the numbers of a robot for the template of its header."""
-    free = ~np.isin(np.arange(m.nv), given.dofs)  # dofs that are not controlled
+    """Return the numbers of a robot for the template robot.hpp."""
+    free = ~np.isin(np.arange(m.nv), given.dofs)  # mask of the dofs that are not controlled
     lower, upper = position_ranges(m, m.dof_jntid).T
     rows: dict[str, Iterable[float]] = {
         "Joints LOWER": given.lower,
@@ -182,19 +182,19 @@ def robot(m: Model, given: Limits) -> dict[str, str]:
 
 
 def numbers(values: Iterable[float] | Array) -> str:
-    """Return numbers for the braces of an array."""
+    """Return numbers as text for the braces of a C++ array."""
     return ", ".join(number(float(x)) for x in values)
 
 
 def number(value: float) -> str:
-    """Return a number with all of its digits."""
+    """Return a number as a C++ literal with all of its digits."""
     if math.isinf(value):
         return "-INFINITE" if value < 0.0 else "INFINITE"
     return repr(float(value))
 
 
 def text(value: str) -> str:
-    """Return a string of C++; special characters are escaped."""
+    """Return a text as a C++ string literal, with escaped special characters."""
     safe = (
         chr(c)
         if (c < 128 and chr(c).isalnum()) or chr(c) in " _-+*/.,:;()<>='`{}"

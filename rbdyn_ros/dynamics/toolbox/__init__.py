@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Quantities of a dynamics library beyond simulation.
+"""Functions of a dynamics library that a simulation does not need.
 
-They are evaluated at the positions, velocities and accelerations of a Data. Each function computes
-everything that it needs from these and returns new arrays.
+Each function computes all that it needs from the positions, velocities and accelerations of a
+Data, and returns new arrays.
 """

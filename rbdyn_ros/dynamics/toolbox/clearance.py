@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Distances that inverse kinematics keeps between links, and from links to obstacles."""
+"""The distances between links, and from links to obstacles, that inverse kinematics keeps."""
 
 from typing import NamedTuple
 
@@ -30,7 +30,8 @@ class MovedPairs:
         function: name of the caller, for errors.
 
     Raises:
-        ModelError: no body that moves has a geometry, or there are too many geometries.
+        ModelError: no body that moves with these dofs has a geometry, or there are too many
+            geometries.
     """
 
     def __init__(self, m: Model, dofs: Ints, function: str) -> None:
@@ -43,7 +44,7 @@ class MovedPairs:
         self._skipped: Ints = skipped_pairs(m) | together
 
     def are_apart(self, d: Data, distance: float) -> bool:
-        """Return whether no pair is nearer than a distance at d.qpos."""
+        """Return whether all pairs are at least a distance apart at d.qpos."""
         return find_near(self._m, d, distance, self._skipped, memory_of(self._m, d)) == 0
 
     def near(self, d: Data, reach: float) -> "Near":
@@ -64,7 +65,7 @@ def moved_pairs(m: Model, d: Data, dofs: Ints, function: str) -> MovedPairs:
 
 
 def clearance_of(value: object) -> float | None:
-    """Return a distance to keep [m], or None if distances do not matter.
+    """Return a checked clearance [m], or None if distances do not matter.
 
     Raises:
         ParameterError: the value is not a number, or is negative.

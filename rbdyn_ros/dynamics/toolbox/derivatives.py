@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Analytic derivatives of inverse and forward dynamics, and the linearised system.
 
-Positions are differentiated along the coordinates of qvel, as in integrate_pos: rotations of a
-free body or a ball joint are in its own axes.
+Positions are differentiated along the coordinates of qvel, as integrate_pos adds them: rotations
+of a free or ball joint are in the axes of its body.
 """
 
 import numpy as np
@@ -24,13 +24,13 @@ _forward = public(_derivatives.forward_derivatives)
 def inverse_derivatives(m: Model, d: Data) -> tuple[Array, Array, Array]:
     """Return the derivatives of qfrc_inverse by qpos, qvel and qacc, each (nv, nv).
 
-    The third result is M. The call also writes the fields that inverse writes.
+    The third result is M. The call also writes the fields that `inverse` writes.
 
     Raises:
-        ModelError: d was not made for m, or there are no analytic derivatives: with constraints,
-            contact, rack-and-pinion or user-defined joints, reversed joints of several dofs; and,
-            if opt.passive is on, springs between points, springs in joints with quaternions or
-            limits of ball joints.
+        ModelError: d was not made for m, or the Model has no analytic derivatives, because it has
+            constraints, contact, rack-and-pinion or user-defined joints, or reversed joints with
+            several dofs; or, if opt.passive is on, springs between points, springs in joints with
+            quaternions, or limits of ball joints.
 
     Source: Singh, Russo, Wensing, Efficient analytical derivatives of rigid-body dynamics using
     spatial vector algebra, 2022.
@@ -47,17 +47,17 @@ def forward_derivatives(m: Model, d: Data) -> tuple[Array, Array, Array]:
 
     The third result is M^-1. Forces on bodies (xfrc_applied) keep their direction in the world.
     The call also writes the fields that forward_dynamics writes. Dry friction and limits of joints
-    follow the smooth law, because the exact law has no slope where a joint is at rest.
+    follow the smooth law, because the exact law has no derivative where a joint is at rest.
 
     Raises:
-        ModelError: for the reasons of inverse_derivatives; or M is too large, or a joint has
-            another drive mode than "force" (set_drive).
+        ModelError: as for inverse_derivatives; M is too large; or a joint has a drive mode other
+            than "force" (set_drive).
 
     Source: Carpentier, Mansard, Analytical derivatives of rigid body dynamics algorithms, 2018.
     """
     check_mass_matrix(m, d, "forward_derivatives")
     _check(m, "forward_derivatives")
-    # this takes a third of the time of any()
+    # np.count_nonzero takes a third of the time of any()
     if d.accelerate_stage and np.count_nonzero(d.drive_mode):
         raise _none("forward_derivatives", m, "joints in drive mode (set_drive)")
     out = np.empty((3, m.nv, m.nv))
@@ -69,7 +69,8 @@ def linearise(m: Model, d: Data, timestep: float | None = None) -> tuple[Array, 
     """Return A (2 nv, 2 nv) and B (2 nv, nv) of x' = A x + B u around the state and forces in d.
 
     x holds small changes of position, along the coordinates of qvel, and small changes of qvel. u
-    holds small changes of qfrc_applied. The rates at x = u = 0 (qvel, qacc) are left out.
+    holds small changes of qfrc_applied. The constant part, the rates (qvel, qacc) at x = u = 0, is
+    left out.
 
     Args:
         m: the Model.
@@ -79,7 +80,7 @@ def linearise(m: Model, d: Data, timestep: float | None = None) -> tuple[Array, 
             system is returned.
 
     Raises:
-        ModelError: for the reasons of forward_derivatives.
+        ModelError: as for forward_derivatives.
         ParameterError: the timestep is not a finite number greater than 0.
     """
     check_pair(m, d, "linearise")
@@ -89,7 +90,7 @@ def linearise(m: Model, d: Data, timestep: float | None = None) -> tuple[Array, 
 def linear_system(
     m: Model, d: Data, timestep: float | None, derivatives: tuple[Array, Array, Array]
 ) -> tuple[Array, Array]:
-    """Return A and B of linearise from the derivatives of qacc by qpos, qvel and forces."""
+    """Return A and B as `linearise` does, from derivatives of qacc by qpos, qvel and forces."""
     if timestep is not None:
         timestep = finite("the timestep", timestep, above=0.0, element="")
     dq, dv, dtau = derivatives
@@ -109,7 +110,7 @@ def linear_system(
 
 
 def _carried_along(m: Model, d: Data) -> Array:
-    """Return G (nv, nv): a small change x of position has the rate G x while qvel is the same."""
+    """Return G (nv, nv): at unchanged qvel, a small change x of the position has the rate G x."""
     G = np.zeros((m.nv, m.nv))
     for j in range(m.njnt):
         kind, v = JointType(m.jnt_type[j]), int(m.jnt_dofadr[j])

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Differential inverse kinematics: the velocity that fulfils tasks best within all limits."""
+"""Differential inverse kinematics: the velocity that meets tasks best within all limits."""
 
 import importlib
 from collections.abc import Sequence
@@ -25,14 +25,14 @@ from rbdyn_ros.model.model import Model
 
 _pose_error, _separation_rows, _survey = Entry(pose_error), Entry(separation_rows), Entry(survey)
 
-#: Distance beyond the clearance from which a step ignores a pair [m].
+#: A step ignores pairs that are farther apart than the clearance plus this distance [m].
 SIGHT = 0.1
-#: Numbers of daqp: a missing bound, and the marks of inequalities and equalities.
+#: Numbers that daqp defines: a missing bound, and the marks of inequalities and equalities.
 UNBOUNDED, WITHIN, EQUAL = 1e30, 0, 5
 #: Allowed violation of a bound by a step [rad or m].
 TOLERANCE = 1e-9
 SOLVED = 1
-#: Messages about the reason why no step exists.
+#: The reasons why no step exists, for messages.
 NOT_CLOSED = (
     "no step keeps the closed loops closed within the limits; give a configuration whose loops "
     "are closed, see rb.assemble"
@@ -52,7 +52,8 @@ class FrameTask(NamedTuple):
         rotation: target of the frame's axes in the world: a matrix (3, 3), or a quaternion wxyz
             (4,); None: any.
         velocity: target velocity at the frame's origin, [angular; linear] in world axes, (6,)
-            [rad/s; m/s]. With a pose it is added to the velocity towards the pose.
+            [rad/s; m/s]. If there is a pose target, this velocity is added to the velocity towards
+            the pose.
         position_weight: weight of an error in position [1/m].
         rotation_weight: weight of an error in rotation [1/rad].
         gain: share of the pose error that one step should remove, from 0 to 1.
@@ -72,8 +73,8 @@ class PostureTask(NamedTuple):
 
     Attributes:
         qpos: (nq,) the configuration.
-        weight: weight of an error of a dof [1/rad or 1/m], small compared with the weights of
-            frames.
+        weight: weight of a dof's error [1/rad or 1/m]; it should be small compared with the
+            weights of frames.
         gain: share of the error that one step should remove, from 0 to 1.
     """
 
@@ -98,12 +99,12 @@ def differential_ik(
 
         sum of w^2 |J qvel dt - gain e|^2 + damping |qvel dt|^2,
 
-    under the constraints that no joint passes a limit of position or velocity, that closed loops
-    stay closed, and that with a clearance all pairs keep their distance. Weights decide between
-    conflicting tasks. A joint outside its limits can stay there, but not move farther out; a pair
-    nearer than the clearance can stay, but not come nearer. d.qpos stays as it is; call
+    under these constraints: no joint passes a limit of position or velocity, closed loops stay
+    closed, and, if there is a clearance, all pairs keep this distance. Weights decide between
+    conflicting tasks. A joint outside its limits can stay there, but not move farther out. A pair
+    nearer than the clearance can stay so, but not come nearer. d.qpos does not change; call
     `rb.integrate_pos(m, d.qpos, qvel, dt)` to move. Distances and loops are linearised, so their
-    error grows with the square of the step; a step that moves a link by more than 0.1 m can pass
+    error grows with the square of the step. A step that moves a link by more than 0.1 m can pass
     through an obstacle.
 
     Args:
@@ -137,20 +138,20 @@ def differential_ik(
     J = J[:, problem.dofs]
     with np.errstate(over="ignore", invalid="ignore"):  # _solve checks for overflow
         H, f = J.T @ J, -(J.T @ e)
-    H.ravel()[:: len(H) + 1] += damping  # the diagonal
+    H.ravel()[:: len(H) + 1] += damping  # add to the diagonal
     step = np.zeros(m.nv)
     step[problem.dofs] = _solve(H, f, *_bounds(m, d, problem, dt, distance))
     return step / dt
 
 
 class _VelocityProblem(NamedTuple):
-    """The parts of a problem that do not depend on the configuration.
+    """The parts of the optimisation problem that do not depend on the configuration.
 
     Attributes:
         dofs: (n,) the dofs that may move.
-        at: (n,) the entry of qpos of each dof with limits, or -1.
-        limits: (n, 2) limits of its position [rad or m].
-        fastest: (n,) limit of its velocity [rad/s or m/s].
+        at: (n,) the entry of qpos for each dof with limits, -1 for other dofs.
+        limits: (n, 2) position limits of each dof [rad or m].
+        fastest: (n,) velocity limit of each dof [rad/s or m/s].
         loops: (nefc,) the equations of closed loops.
     """
 
@@ -186,7 +187,7 @@ def _moving(m: Model, fixed: tuple[str, ...]) -> Ints:
 
 
 def _task_rows(m: Model, d: Data, tasks: Any, dt: float) -> tuple[Array, Array]:
-    """Return the weighted rows of all tasks (rows, nv), and their wanted changes (rows)."""
+    """Return the weighted rows of all tasks (rows, nv), and the desired change of each row."""
     if not isinstance(tasks, Sequence) or not tasks:
         text = "differential_ik: tasks must be a list of FrameTask and PostureTask objects"
         raise ParameterError(Finding("tasks", text, "error", "tasks"))
@@ -240,7 +241,7 @@ def _posture_rows(m: Model, d: Data, task: PostureTask, name: str) -> tuple[Arra
 def _bounds(
     m: Model, d: Data, problem: _VelocityProblem, dt: float, distance: float | None
 ) -> tuple[Array, Array, Array, Any]:
-    """Return the rows A (k, n), lower and upper bounds (n + k), and marks of equalities."""
+    """Return the constraint rows A (k, n), lower and upper bounds (n + k), and daqp's marks."""
     low, high = _step_limits(d, problem, dt)
     apart, room = np.empty((0, m.nv)), np.empty(0)
     if distance is not None:

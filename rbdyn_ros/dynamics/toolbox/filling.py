@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Calls of kernels by toolbox functions: a kernel fills a new array of a given shape."""
+"""Decorators for toolbox functions that call a kernel, which fills a new array."""
 
 import functools
 from collections.abc import Callable
@@ -14,10 +14,10 @@ from rbdyn_ros.engine.quantities.jacobian import LOCAL, LOCAL_WORLD_ALIGNED, WOR
 from rbdyn_ros.errors import Finding, ParameterError, did_you_mean
 from rbdyn_ros.model.model import Model
 
-#: Reference point and axes of the motion of a frame, see frames.py.
+#: Numbers of the references (point and axes) of a frame's motion, see frames.py.
 REFERENCES = {"world": WORLD, "local": LOCAL, "local_world_aligned": LOCAL_WORLD_ALIGNED}
 
-#: Errors of the fast path: d is not a Data, or a shape, a name or the compiled code is missing.
+#: Errors on the fast path: d is not a Data, or a shape, a name or the compiled code is missing.
 MISSING = (AttributeError, KeyError, TypeError)
 
 Shape = Callable[[Model], "int | tuple[int, ...]"]
@@ -41,7 +41,8 @@ class fills:  # noqa: N801  a decorator
 
     The decorated function has only a signature and a docstring. For a small robot most of the time
     of a call is spent in Python. So each call first tries a path with as few instructions as
-    possible. If that fails, a second path does the same, or raises an error with the reason.
+    possible. If this path raises an error, a second path does the same work, or raises an error
+    with the reason.
 
     Args:
         kernel: a kernel of (m, d, *numbers, array).
@@ -77,7 +78,7 @@ class fills:  # noqa: N801  a decorator
         def run(m: Model, d: Any, body: str | int = 0) -> Any:
             nonlocal call
             try:
-                # a look-up in the dict alone would also accept True and 1.0
+                # without the test of types, the look-up would also accept True and 1.0
                 if d.model is m and (type(body) is int or type(body) is str):
                     out = empty(d.shapes[shape])
                     call(d.model_address, d.address, m.body_numbers[body], out)
@@ -116,7 +117,7 @@ class fills:  # noqa: N801  a decorator
         return cast("F", functools.update_wrapper(run, stub))
 
     def _filled(self, m: Model, d: Any, *numbers: int) -> Array:
-        """Return the filled array; store its shape and the compiled code for the first path."""
+        """Return the filled array; store its shape and the compiled code for the fast path."""
         out = np.empty(d.shapes.setdefault(self.shape, self.shape(m)))
         if DISABLED:
             self.entry.kernel(m, d, *numbers, out)

@@ -3,7 +3,7 @@
 
 Velocities are [angular; linear]. `reference` names the point and the axes:
 
-- "world": the spatial velocity, at the point of the body at the world's origin;
+- "world": the spatial velocity, which is the velocity of the body's point at the world's origin;
 - "local": the velocity of the frame's origin, in the axes of the frame;
 - "local_world_aligned": the velocity of the frame's origin, in world axes.
 """
@@ -41,7 +41,7 @@ def frame_pose(m: Model, d: Data, frame: str | int) -> tuple[Array, Array]:
 def frame_jacobian(
     m: Model, d: Data, frame: str | int, reference: str = "local_world_aligned"
 ) -> Array:
-    """Return J(qpos), (6, nv): frame_velocity equals J qvel plus the motion of driven joints.
+    """Return J (6, nv) at qpos: frame_velocity equals J qvel plus the motion of driven joints.
 
     Args:
         m: the Model.
@@ -61,7 +61,7 @@ def frame_jacobian(
 def frame_jacobian_dot(
     m: Model, d: Data, frame: str | int, reference: str = "local_world_aligned"
 ) -> Array:
-    """Return dJ/dt at qpos and qvel, (6, nv). Arguments and errors: see frame_jacobian."""
+    """Return dJ/dt (6, nv) at qpos and qvel. Arguments and errors: see frame_jacobian."""
 
 
 @fills(_jacobian.frame_velocity, lambda _: 6).of_frame

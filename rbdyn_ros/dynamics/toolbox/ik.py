@@ -27,7 +27,7 @@ _solve_targets, _survey = Entry(solve_targets), Entry(survey)
 
 #: Largest number of attempts for one target.
 MOST_ATTEMPTS = 10_000
-#: Columns of a report. Between the first two are the errors of position, rotation and loops.
+#: Columns of a report; columns 1 to 3 are the errors of position, rotation and loops.
 SOLVED, STEPS, ATTEMPTS, TOO_NEAR = 0, 4, 5, 6
 #: Lengths of usual robots [m].
 USUAL = 0.1, 10.0
@@ -39,16 +39,16 @@ class IkResult(NamedTuple):
     """The result of rb.ik. With many targets every field has one row per target.
 
     Attributes:
-        qpos: (nq,) or (n, nq): the configuration; if success is False, the nearest configuration
-            found.
+        qpos: (nq,) or (n, nq): the configuration; if success is False, the configuration found
+            nearest to the target.
         success: whether every error is within the tolerance.
         position_error: distance of the frame from its target [m]; 0 without a position target.
         rotation_error: angle between the frame and its target [rad]; 0 without a rotation target.
         loop_error: the largest position error of closed loops [m or rad].
         iterations: number of steps of all attempts together.
         attempts: number of starts tried.
-        too_near: True if a target was reached, but only nearer to an obstacle or another link than
-            `clearance`; success is False then.
+        too_near: True if the target was reached, but only with a link nearer to an obstacle or
+            another link than `clearance`; success is then False.
     """
 
     qpos: Array
@@ -81,7 +81,7 @@ class IkResult(NamedTuple):
         if np.atleast_1d(self.too_near)[first]:
             text = (
                 f"ik: {which} reached, but from each of {attempts} starts links come nearer to "
-                "each other or to an obstacle than clearance; rb.collisions lists the pairs"
+                "each other or to an obstacle than `clearance`; rb.collisions lists the pairs"
             )
             raise ModelError(Finding("too-near", text, "error", "target"))
         open_loops = f", with loops open by {loop:.3g} m or rad" if loop > 0.0 else ""
@@ -109,14 +109,14 @@ def ik(
     """Return a configuration within the joint limits in which a frame is at a target.
 
     The search starts at d.qpos, then at random configurations within the limits, which are the
-    same at every call. In these, slides, planar and floating joints without limits bring the frame
-    to the target. The first solution found is returned: if there are several (elbow up or down),
-    start near the wanted solution. Only the joints between the frame and the world move, and the
-    joints that closed loops couple to them. Mimic joints follow within their own limits, and loops
-    are closed. A joint that can rotate by more than a full rotation ends within half a rotation of
-    the start if its limits allow it. d.qpos stays as it is.
+    same at every call. In the random configurations, prismatic, planar and floating joints without
+    limits are set to bring the frame near the target. The first solution found is returned; if
+    there are several (elbow up or down), start near the desired solution. Only the joints between
+    the frame and the world move, and the joints that closed loops couple to them. Mimic joints
+    follow within their own limits, and loops are closed. A joint that can rotate by more than a
+    full turn ends within half a turn of the start if its limits allow it. d.qpos does not change.
 
-    Many targets can be solved in one call, each independently from d.qpos.
+    One call can solve many targets, each independently, starting at d.qpos.
 
     Args:
         m: the Model.
@@ -124,17 +124,17 @@ def ik(
         frame: name or number of a frame.
         position: target of the frame's origin in the world, (3,) or (n, 3) [m]; None: any.
         rotation: target of the frame's axes in the world: a rotation matrix (3, 3) or (n, 3, 3),
-            or a quaternion wxyz (4,) or (n, 4), orthonormal or of unit length to 1e-3, so rounded
-            numbers are accepted; None: any. frame_pose returns both arguments.
-        posture: (nq,) configuration to which the result is as near as the target allows, by least
-            squares of joint positions: the local minimum next to the solution found first. None:
-            the solution found first.
+            or a quaternion wxyz (4,) or (n, 4); None: any. A matrix must be orthonormal, and a
+            quaternion of unit length, up to 1e-3. frame_pose returns a position and a matrix.
+        posture: (nq,) configuration to which the result should be as near as the target allows, by
+            least squares of joint positions; it is the local minimum next to the first solution.
+            None: the first solution is returned.
         fixed: names of joints that keep their positions.
         tolerance: largest error of the position [m], of the angle [rad], and of loops.
         attempts: largest number of starts for each target.
         clearance: smallest distance of links from each other and from obstacles [m], for pairs
             whose distance the moving joints change. m must be loaded with `contact`; pairs that
-            `rb.collisions` leaves out are left out. None: distances do not matter.
+            `rb.collisions` leaves out do not count. None: distances do not matter.
 
     Returns:
         An IkResult. Its `check()` returns the configuration, or raises an error if none was found.
@@ -145,7 +145,7 @@ def ik(
         ParameterError: there is no target, or an argument has the wrong shape, is not finite or
             is out of range.
 
-    Source: Levenberg-Marquardt, Sugihara 2011; see engine/quantities/ik/.
+    Source: Sugihara, 2011 (Levenberg-Marquardt); see engine/quantities/ik/.
     """
     check_pair(m, d, "ik")
     number, fixed = m.frame_id(frame), joint_names("ik", fixed)
@@ -191,7 +191,7 @@ def _leave(
     report: Array,
     attempts: int,
 ) -> None:
-    """Solve target k again until links and obstacles are far enough apart, or mark TOO_NEAR."""
+    """Solve target k again until links and obstacles are far enough apart; else mark TOO_NEAR."""
     near, steps = None, 0.0
     while report[SOLVED] == 1.0:
         d.qpos[:] = qpos
@@ -222,7 +222,7 @@ def _result(found: Array, report: Array, single: bool) -> IkResult:
 
 
 class _IkProblem(NamedTuple):
-    """The dofs that may move a frame, and the scratch memory of a solution; see Task and Space."""
+    """The dofs that may move a frame, and the scratch memory of the solver; see Task and Space."""
 
     dofs: Ints
     arrays: tuple[Any, ...]
@@ -265,7 +265,7 @@ def _new_problem(
 
 
 def _weight(m: Model, frame: int) -> float:
-    """Return the weight of an error in position [1/m] relative to an error in rotation [1/rad].
+    """Return the weight of a position error [1/m]; a rotation error has the weight 1 [1/rad].
 
     The weight is 1 for robots of usual size, and otherwise 1 over the length of the links that
     carry the frame.
@@ -278,7 +278,7 @@ def _weight(m: Model, frame: int) -> float:
 
 
 def _moving_dofs(m: Model, frame: int, fixed: tuple[str, ...]) -> Ints:
-    """Return the dofs that move the frame or its loops; raise ModelError if no dof does."""
+    """Return the dofs that move the frame or its loops; raise ModelError if there are none."""
     moves = np.zeros(m.nv, bool)
     body = int(m.frame_bodyid[frame])
     while body > 0:
@@ -302,13 +302,13 @@ def _moving_dofs(m: Model, frame: int, fixed: tuple[str, ...]) -> Ints:
 
 
 def mark_joint(m: Model, moves: Any, j: int, moving: bool) -> None:
-    """Write to `moves` whether the dofs of a joint move, or of the leader of a mimic joint."""
+    """Write to `moves` whether the dofs of a joint, or of a mimic joint's leader, may move."""
     leader = int(m.jnt_mimic[j]) if m.jnt_mimic[j] >= 0 else j
     moves[m.dof_jntid == leader] = moving
 
 
 def _mark_coupled(m: Model, moves: Any) -> None:
-    """Mark all dofs that position constraints couple to marked dofs, at a random qpos."""
+    """Mark all dofs that position constraints couple to marked dofs, tested at a random qpos."""
     d = make_data(m)
     d.qpos[:] = random_qpos(m, np.random.default_rng(0))
     _survey.call(*handles(m, d))
@@ -320,7 +320,7 @@ def _mark_coupled(m: Model, moves: Any) -> None:
 
 
 def dof_limits(m: Model, dofs: Ints) -> tuple[Ints, Array]:
-    """Return the entry of qpos of each dof with limits, or -1, and the limits (n, 2).
+    """Return, for each dof, its entry of qpos if it has limits, else -1; and the limits (n, 2).
 
     The limits of a mimic joint apply to its leader.
     """

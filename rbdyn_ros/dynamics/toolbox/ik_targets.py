@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Targets of inverse kinematics: poses of a frame as numbers for kernels."""
+"""Targets of inverse kinematics: convert poses to arrays for kernels."""
 
 from typing import Any
 
@@ -51,7 +51,7 @@ def _positions(position: ArrayLike) -> Array:
 
 
 def _matrices(rotation: ArrayLike) -> Array:
-    """Return rotation matrices, row by row (n, 9), or raise ParameterError for other shapes."""
+    """Return rotation matrices (n, 9), row by row, or raise ParameterError for another shape."""
     turns = _numbers("rotation", rotation)
     if turns.ndim in (2, 3) and turns.shape[-2:] == (3, 3):
         return turns.reshape(-1, 9)
@@ -59,21 +59,21 @@ def _matrices(rotation: ArrayLike) -> Array:
         allowed = "a matrix (3, 3) or (n, 3, 3), or a quaternion wxyz (4,) or (n, 4)"
         raise _wrong_shape("rotation", turns, allowed)
     w, x, y, z = turns.reshape(-1, 4).T
-    # these are the entries of the rotation of a quaternion q, times q.q
+    # the entries of the rotation matrix of a quaternion q, times q.q
     rows = [
         w * w + x * x - y * y - z * z, 2 * (x * y - w * z), 2 * (x * z + w * y),
         2 * (x * y + w * z), w * w - x * x + y * y - z * z, 2 * (y * z - w * x),
         2 * (x * z - w * y), 2 * (y * z + w * x), w * w - x * x - y * y + z * z,
     ]  # fmt: skip
-    with np.errstate(all="ignore"):  # the kernel refuses numbers that are not finite
+    with np.errstate(all="ignore"):  # the kernel reports numbers that are not finite
         square = w * w + x * x + y * y + z * z
         near = np.abs(np.sqrt(square) - 1.0) <= NEARLY
     return np.stack(rows, axis=1) / np.where(near, square, 1.0)[:, None]
 
 
 def _numbers(name: str, value: ArrayLike) -> Array:
-    """Return an array of numbers; the kernel refuses NaN and infinity."""
-    if type(value) is np.ndarray and value.dtype == np.float64:  # this path is fast, and usual
+    """Return an array of numbers; the kernel reports NaN and infinity."""
+    if type(value) is np.ndarray and value.dtype == np.float64:  # the usual case, on a fast path
         return value
     return finite(name, value, None, code="target")
 
@@ -84,7 +84,7 @@ def _wrong_shape(name: str, found: Array, allowed: str) -> ParameterError:
 
 
 def _wrong_target(position: Any, rotation: Any, wrong: int) -> ParameterError:
-    """Return the error of a target that is not finite, or whose rotation is not a rotation."""
+    """Return the error for a target that is not finite, or whose matrix is not a rotation."""
     if position is not None:
         finite("position", position, None, code="target")
     finite("rotation", rotation, None, code="target")

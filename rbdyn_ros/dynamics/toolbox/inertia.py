@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""M and its inverse, and the apparent mass or inertia at a joint or a frame.
+"""M, its inverse, and the apparent mass or inertia at a joint or a frame.
 
 These are properties of the tree with its mimic joints; constraints are ignored.
 """
@@ -23,7 +23,7 @@ IMMOBILE = 1e-10
 
 
 def _nv(m: Model, function: str) -> int:
-    """Return nv; raise ModelError if M of the Model is too large."""
+    """Return nv; raise ModelError if the Model is too large to have M."""
     if m.nM == 0 and m.nv > 0:
         raise no_mass_matrix(m, function)
     return int(m.nv)
@@ -54,7 +54,7 @@ def inverse_mass_matrix(m: Model, d: Data) -> Array:
 
 @fills(_inverse_mass.reflected_inertia, lambda m: _nv(m, "reflected_inertia"))
 def reflected_inertia(m: Model, d: Data) -> Array:
-    """Return 1 / (M^-1)_kk, (nv,): the inertia that a motor at dof k moves if all others are free.
+    """Return 1 / (M^-1)_kk (nv,): the inertia that a motor at dof k moves if other dofs are free.
 
     M_kk is the inertia with all other dofs locked. Errors: see inverse_mass_matrix.
     """
@@ -90,13 +90,13 @@ def operational_inertia(
     Arguments: see frame_mobility.
 
     Raises:
-        ModelError: for the reasons of frame_mobility; or Lambda is infinite, because the frame
-            cannot move in every direction (an arm with less than six joints, a singular posture).
+        ModelError: as for frame_mobility; or Lambda is infinite, because the frame cannot move in
+            every direction, as on an arm with fewer than six joints or in a singular posture.
     """
     mobility = frame_mobility(m, d, frame, reference)
-    if not np.isfinite(mobility).all():  # eigh would raise its own error
+    if not np.isfinite(mobility).all():  # np.linalg.eigh would raise its own error
         return np.full((6, 6), np.nan)
-    # use one unit for rotations and translations; otherwise the size of the robot would matter
+    # scale rotations and translations to one unit, so that the robot's size does not matter
     turn, shift = np.trace(mobility[:3, :3]), np.trace(mobility[3:, 3:])
     unit = np.repeat([1.0 / np.sqrt(x) if x > 0.0 else 1.0 for x in (turn, shift)], 3)
     values, vectors = np.linalg.eigh(unit[:, None] * mobility * unit)
@@ -125,7 +125,7 @@ def reflected_mass(m: Model, d: Data, frame: str | int, direction: Sequence[floa
         direction: vector u in world axes, of any length except zero.
 
     Raises:
-        ModelError: for the reasons of frame_mobility.
+        ModelError: as for frame_mobility.
         ParameterError: the direction is not three finite numbers, or is zero.
 
     Source: Khatib, Inertial properties in robotic manipulation, 1995, eq 16.

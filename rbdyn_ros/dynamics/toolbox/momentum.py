@@ -37,7 +37,7 @@ def com_velocity(m: Model, d: Data, body: str | int = 0) -> Array:
 
 @fills(_momentum.com_jacobian, lambda m: (3, m.nv)).of_body
 def com_jacobian(m: Model, d: Data, body: str | int = 0) -> Array:
-    """Return J (3, nv), com_velocity = J qvel, at qpos. Arguments and errors: see com.
+    """Return J (3, nv) at qpos, with com_velocity = J qvel. Arguments and errors: see com.
 
     Source: MuJoCo mj_jacSubtreeCom.
     """
@@ -56,7 +56,7 @@ def centroidal_momentum_matrix(m: Model, d: Data) -> Array:
 
 @fills(_momentum.centroidal_momentum, lambda _: 6)
 def centroidal_momentum(m: Model, d: Data) -> Array:
-    """Return the momentum about com, world axes, (6,) [N m s; N s].
+    """Return the momentum about the centre of mass of all bodies, world axes (6,) [N m s; N s].
 
     Errors: see centroidal_momentum_matrix.
     """

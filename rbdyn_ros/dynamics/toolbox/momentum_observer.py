@@ -20,8 +20,8 @@ class MomentumObserver:
     """Estimates the joint efforts of external forces, with a first-order filter.
 
     `residual` follows d/dt residual = gain (external - residual), where M qacc + C qvel + g =
-    effort + external. So forces missing in the Model count as external: a wrong payload, and
-    friction of the joints unless `effort` is measured behind it.
+    effort + external. So forces that the Model lacks count as external: an error of the payload,
+    and joint friction, unless `effort` is measured between the joint's friction and the link.
 
     Args:
         m: the Model of the robot with its payloads.
@@ -97,13 +97,13 @@ class MomentumObserver:
 
         Args:
             frame: name or number of the link.
-            reference: reference of the wrench, as for `frame_jacobian`.
+            reference: point and axes of the wrench, as for `frame_jacobian`.
             dofs: the dofs whose residual the wrench must explain because their effort is known;
                 None: all dofs.
 
         Returns:
-            (6,) torque about the link's origin and force on the link [N m; N], in world axes, or
-            with "local" in axes of the link.
+            (6,) torque and force on the link [N m; N], about the point and in the axes of
+            `reference`.
 
         Raises:
             ModelError: the frame is unknown.

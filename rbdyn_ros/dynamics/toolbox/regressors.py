@@ -41,9 +41,9 @@ def inertial_parameters(m: Model) -> Array:
 
 @fills(_regressor.joint_torque_regressor, lambda m: (m.nv, 10 * (m.nbody - 1)))
 def joint_torque_regressor(m: Model, d: Data) -> Array:
-    """Return Y (nv, 10 (nbody - 1)) at qpos, qvel, qacc: Y inertial_parameters = M qacc + bias.
+    """Return Y (nv, 10 (nbody - 1)) at qpos, qvel, qacc; Y inertial_parameters = M qacc + bias.
 
-    M excludes the armature here, and passive forces are left out.
+    Here M excludes the armature. Passive forces are left out.
 
     Raises:
         ModelError: d was not made for m.
@@ -54,7 +54,7 @@ def joint_torque_regressor(m: Model, d: Data) -> Array:
 
 @fills(_regressor.kinetic_energy_regressor, lambda m: 10 * (m.nbody - 1))
 def kinetic_energy_regressor(m: Model, d: Data) -> Array:
-    """Return y (10 (nbody - 1),): y inertial_parameters is the kinetic energy without armature.
+    """Return y (10 (nbody - 1),); y inertial_parameters is the kinetic energy without armature.
 
     Errors: see joint_torque_regressor.
     """
@@ -62,7 +62,7 @@ def kinetic_energy_regressor(m: Model, d: Data) -> Array:
 
 @fills(_regressor.potential_energy_regressor, lambda m: 10 * (m.nbody - 1))
 def potential_energy_regressor(m: Model, d: Data) -> Array:
-    """Return y (10 (nbody - 1),): y inertial_parameters is the potential energy of gravity.
+    """Return y (10 (nbody - 1),); y inertial_parameters is the potential energy of gravity.
 
     Errors: see joint_torque_regressor.
     """

@@ -55,5 +55,6 @@ def potential_energy(m: Model, d: Data) -> float:
     """Return the potential energy [J] of gravity and of springs. Errors: see gravity_term.
 
     Links that are fixed to the world are left out, because their energy is constant. The energy of
-    the springs of a joint and of its mimic joints is zero where these springs balance.
+    the springs in a joint and its mimic joints is zero at the position where these springs
+    balance.
     """

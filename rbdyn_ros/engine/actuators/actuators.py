@@ -2,17 +2,17 @@
 """The forces of actuators on their joints, and their states after a step.
 
 The command of an actuator is qfrc_applied of its dof. The force of the actuator minus this command
-is added to qfrc_passive, so all other stages see their sum. The force is A - B v: v is the speed
-of the joint at the end of the step, so B, which goes to dof_viscosity, is implicit like damping.
+is added to qfrc_passive, so all other stages use the actuator's force. The force is A - B v, where
+v is the speed of the joint at the end of the step. B is added to dof_viscosity, so it is implicit,
+like damping.
 
-The rotor is rigidly connected to the joint, where its inertia is part of dof_armature, or through
-an elastic gear. With an elastic gear the rotor is a body of its own, whose motion is eliminated:
-with positions and speeds p, w of the rotor and q, v of the joint, inertia J and torque T - S w of
-the rotor, J (w+ - w) / h = T - S w+ - f,  f = k (p - q + s h (w+ - v+)) + c (w+ - v+) f acts on
-the joint. With s = 0 this is the symplectic Euler method, which does not damp oscillations. It is
-stable while h times the frequency of the two masses is below 2; from 1 on, s grows from 0 to 1/2,
-where any stiffness is stable and oscillations are damped. With backlash the gear is a spring only
-outside its free play.
+With a rigid gear the inertia of the rotor is part of dof_armature. With an elastic gear the rotor
+is a separate body, whose motion is eliminated: with positions and speeds p, w of the rotor and q,
+v of the joint, inertia J and torque T - S w of the rotor, J (w+ - w) / h = T - S w+ - f,  f = k (p
+- q + s h (w+ - v+)) + c (w+ - v+) f acts on the joint. With s = 0 this is the symplectic Euler
+method, which does not damp oscillations. It is stable while h times the frequency of the two
+masses is below 2. Where this product exceeds 1, s grows from 0 to 1/2: then any stiffness is
+stable, and oscillations are damped. With backlash the gear is a spring only outside its free play.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ from rbdyn_ros.engine.compiler.jit import inline, is_zero, kernel, select
 from rbdyn_ros.engine.compiler.optional import data_at, model_at, optional_stage
 from rbdyn_ros.model.declared.actuators import TWIST, TWIST_RATE
 
-#: Columns of actuator_work. FORCE is the force on the joint at speed 0 and SLOPE its decrease per
-#: speed of the joint. SPEED is the speed of the rotor while the joint rests, and SHARE its
-#: increase per speed of the joint.
+#: Columns of actuator_work. FORCE is the force on the joint at speed 0, and SLOPE its decrease per
+#: speed of the joint. SPEED is the speed of the rotor if the joint rests, and SHARE its increase
+#: per speed of the joint.
 FORCE, SLOPE, SPEED, SHARE = 6, 7, 8, 9
 
 
@@ -43,7 +43,7 @@ def _advance_by_address(table, row):
 
 @kernel
 def actuate(m, d):
-    """Add actuator forces minus commands to qfrc_passive, and their slopes to dof_viscosity."""
+    """Add actuator forces less commands to qfrc_passive, and their slopes to dof_viscosity."""
     for a in range(m.nu):
         k = m.actuator_dofid[a]
         v, twist_rate = d.qvel[k], d.act[m.actuator_actadr[a] + TWIST_RATE]
@@ -57,7 +57,7 @@ def actuate(m, d):
 
 @inline
 def _rotor_torque(m, d, a, w):
-    """Return the torque on the rotor at w = 0, as a joint torque, and its decrease per w."""
+    """Return the torque on the rotor at speed w = 0, as a joint torque, and its decrease per w."""
     n = m.actuator_gear[a]
     torque, slope = motor_torque(m, d, a, w)
     slope += n * n * m.actuator_damping[a]
@@ -74,7 +74,7 @@ def _rotor_torque(m, d, a, w):
 
 @inline
 def _position(m, d, a):
-    """Return the position of the joint."""
+    """Return the position of the joint that actuator a moves."""
     return d.qpos[m.jnt_qposadr[m.dof_jntid[m.actuator_dofid[a]]]]
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""exp(-x) by basic arithmetic: all compiled code gives the same bits and needs no branch."""
+"""exp(-x) by basic arithmetic, without branches: all compiled code gives the same bits."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from rbdyn_ros.engine.compiler.jit import inline, select
 #: For a larger x, decay returns exp(-64) = 1.6e-28.
 FARTHEST = 64.0
 
-#: Number of times that x is halved before the series, and the result squared after the series.
+#: x is halved this often before the series is summed, and the sum is squared as often.
 HALVINGS = 7
 
 #: Factors 1 / 14, 1 / 13 ... 1 / 1 of the series. Since x / 128 is at most 0.5, 14 terms suffice.

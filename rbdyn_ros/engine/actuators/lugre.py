@@ -6,8 +6,8 @@ At a constant speed it becomes g(w) + s2 |w|, the Stribeck curve, with
 g = coulomb + (static - coulomb) exp(-(w / stribeck)^2). Source: Canudas de Wit, Olsson, Astrom,
 Lischinsky, A new model for control of systems with friction, 1995; names as in MuJoCo's dcmotor.
 
-Within a step s0 |w| / g(w) is constant, so z is an exponential in time and linear in the speed at
-the end of the step. At a constant speed it is exact, for any stiffness.
+s0 |w| / g(w) is held constant within a step, so z is exponential in time, and linear in the speed
+at the end of the step. At a constant speed z is exact for any stiffness.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from rbdyn_ros.engine.actuators.decay import decay, mean_decay
 from rbdyn_ros.engine.compiler.jit import inline, kernel, select
 from rbdyn_ros.model.declared.actuators import BRISTLE
 
-#: Columns of actuator_work: the share of the deflection z that is left after a step, and the
-#: growth of z with the speed.
+#: Columns of actuator_work: the share of the deflection z that remains after a step, and the
+#: increase of z per speed.
 BRISTLE_LEFT, BRISTLE_GROWTH = 4, 5
 
 
@@ -43,7 +43,7 @@ def lugre_torque(m, d, a, speed):
 
 @inline
 def stribeck(m, a, speed):
-    """Return the dry friction while sliding at a speed [N m]."""
+    """Return the dry friction of a motor that slides at a constant speed [N m]."""
     coulomb, static = m.actuator_lugre[a, 2], m.actuator_lugre[a, 3]
     ratio = speed / m.actuator_lugre[a, 4]
     return coulomb + (static - coulomb) * decay(ratio * ratio)

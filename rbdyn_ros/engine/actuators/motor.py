@@ -1,11 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """A motor with its drive: from the commanded effort to the torque of the windings.
 
-The drive converts the command to a current i and limits this current. It applies the voltage
-R i + Ke w that would keep this current, limited to the largest voltage of the drive. The current
-follows with the time constant L / R:
-L di/dt = V - R i - Ke w. Speeds w are those of the motor. Source: MuJoCo's dcmotor (documentation,
-XML reference, actuator/dcmotor, input "ff").
+The drive converts the command to a current i and limits this current. It applies the voltage R i +
+Ke w that would keep this current, within its largest voltage. The current follows with the time
+constant L / R: L di/dt = V - R i - Ke w. w is the speed of the motor. Source: MuJoCo's dcmotor
+(documentation, XML reference, actuator/dcmotor, input "ff").
 
 Within a step the voltage is constant, so the current decays exponentially towards a current that
 depends linearly on the speed at the end of the step: aim - aim_slope * w.
@@ -24,8 +23,9 @@ from rbdyn_ros.model.declared.actuators import (
     HEAT,
 )
 
-#: Columns of actuator_work: the aim of the current at speed 0 and its decrease per speed of the
-#: joint; the share of the old current left at the end of the step, and the mean share in the step.
+#: Columns of actuator_work: the current's final value at speed 0, and its decrease per speed of
+#: the joint; the share of the old current that remains at the end of the step, and the mean of
+#: this share over the step.
 AIM, AIM_SLOPE, LEFT, MEAN_LEFT = range(4)
 
 #: Least resistance of a winding, as a share of its nominal resistance.
@@ -34,7 +34,7 @@ LEAST_RESISTANCE = 0.1
 
 @kernel
 def motor_torque(m, d, a, w):
-    """Return the torque on the joint while the rotor rests, and its decrease per speed w.
+    """Return the motor's torque on the joint if the rotor rests, and its decrease per speed w.
 
     Args:
         m: the Model.
@@ -70,7 +70,7 @@ def motor_torque(m, d, a, w):
 
 @inline
 def command(m, d, a):
-    """Return the commanded effort of the joint that acts now, after the delay [N m or N]."""
+    """Return the effort [N m or N] that was commanded one delay ago and acts now."""
     effort = d.qfrc_applied[m.actuator_dofid[a]]
     if delay_steps(m, a) > 0:
         effort = d.act[m.actuator_actadr[a] + DELAYED]
@@ -124,7 +124,7 @@ def _limited(m, d, a, wanted, speed):
         limit = limit * select(share < 0.0, 0.0, select(share > 1.0, 1.0, share))
     if m.actuator_curve[a, 0, 1] > 0.0:
         size = select(speed < 0.0, -speed, speed)
-        # when the motor brakes, its limit is the torque at standstill
+        # while the motor brakes, its torque is limited as at standstill
         size = select(wanted * speed >= 0.0, size, 0.0)
         torque, slope = _from_curve(m, a, size)
         most = torque / m.actuator_motorconst[a, 0]
@@ -143,7 +143,7 @@ def _limited(m, d, a, wanted, speed):
 
 @kernel
 def _from_curve(m, a, speed):
-    """Return the largest torque at a speed, 0 or more, and its decrease per speed."""
+    """Return the curve's torque at a speed of 0 or more, and its decrease per speed."""
     torque, slope = m.actuator_curve[a, 0, 1], 0.0
     for p in range(1, CURVE_POINTS):
         begin, end = m.actuator_curve[a, p - 1, 0], m.actuator_curve[a, p, 0]
@@ -161,7 +161,7 @@ def _from_curve(m, a, speed):
 
 @inline
 def advance_motor(m, d, a, w):
-    """Write the current and temperature at the end of a step, where the rotor has the speed w."""
+    """Write the current and temperature at the end of a step, where w is the rotor's speed."""
     work, at = d.actuator_work, m.actuator_actadr[a]
     aim = work[a, AIM] - work[a, AIM_SLOPE] * w
     now, mean_left = d.act[at + CURRENT], work[a, MEAN_LEFT]

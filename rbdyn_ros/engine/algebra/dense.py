@@ -8,7 +8,10 @@ from rbdyn_ros.engine.compiler.jit import kernel
 
 @kernel
 def solve_square(A, n, x):
-    """Replace x by A^-1 x by Gaussian elimination; parts outside the range of A become zero."""
+    """Replace x by A^-1 x by Gaussian elimination.
+
+    If A is singular, dependent entries become zero.
+    """
     for s in range(n):
         best = s
         for r in range(s + 1, n):

@@ -8,7 +8,7 @@ from rbdyn_ros.engine.compiler.jit import inline
 
 @inline
 def hermite(order, x, h, first, last):
-    """Return the position, velocity and acceleration between two points, at the time x h.
+    """Return the position, velocity and acceleration at the time x h after the first point.
 
     Args:
         order: 1 uses the positions of both points, 3 also velocities, 5 also accelerations.

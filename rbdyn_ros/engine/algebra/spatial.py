@@ -135,7 +135,7 @@ def scaled6(a, s):
 
 @inline
 def dot6(a, b):
-    # two sums of three products have half the latency of a sum of six
+    # two sums of three products take half the time of one sum of six
     return (a[0] * b[0] + a[1] * b[1] + a[2] * b[2]) + (a[3] * b[3] + a[4] * b[4] + a[5] * b[5])
 
 
@@ -235,7 +235,7 @@ def unit_quat(w, x, y, z):
 
 @inline
 def quat_at(qpos, q):
-    # only quaternions of the state have unit length for certain, a user's may not
+    # a user's quaternion may not have unit length
     return unit_quat(qpos[q], qpos[q + 1], qpos[q + 2], qpos[q + 3])
 
 

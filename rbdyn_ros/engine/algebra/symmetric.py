@@ -115,7 +115,7 @@ def columns21(A):
 
 @inline
 def minus_outer(A, V, U):
-    # A - V U^T, known to be symmetric
+    # A - V U^T, which must be symmetric
     return (
         A[0] - V[0] * U[0], A[1] - V[0] * U[1], A[2] - V[0] * U[2],
         A[3] - V[0] * U[3], A[4] - V[0] * U[4], A[5] - V[0] * U[5],

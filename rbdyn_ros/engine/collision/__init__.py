@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Distances between geometries: the near pairs and their nearest points."""
+"""Distances between geometries: pairs that are near each other, and their nearest points."""

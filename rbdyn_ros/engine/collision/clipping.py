@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The corners of the part of one face above another face, by clipping along its sides.
+"""The part of one face that lies above another face, found by clipping along the other's sides.
 
 A corner of the geometry keeps its number. The number of a corner made by a cut combines the edge
-and the side that cut the edge. So the number stays the same between calls as long as the same
-parts touch.
+and the side that cut the edge. So the number stays the same in later calls as long as the same
+corners and edges touch.
 
 Source: Sutherland, Hodgman, Reentrant polygon clipping, 1974.
 """
@@ -17,21 +17,20 @@ from rbdyn_ros.engine.compiler.jit import inline, kernel
 from rbdyn_ros.engine.compiler.stack import stack_floats, stack_ints
 from rbdyn_ros.model.geometry.pushing import FACE_CORNERS
 
-#: Most contact points of a pair. With fewer points a disc would tip over too early.
+#: Largest number of contact points of a pair. With fewer points a disc would tip over too early.
 POINTS = 8
 
-#: Most corners of a face that is cut by the sides of another face; each side adds at most one.
+#: Largest number of corners of a clipped face; each clipping side adds at most one.
 ROOM = 40
 assert ROOM > 2 * FACE_CORNERS
 
-#: Points whose depths or distances differ by less than this part of a face's size count as equal.
+#: Depths or distances that differ by less than this part of a face's size count as equal.
 SAME_DEPTH = 1e-4
 
 #: Bit that is set in the number of a corner made by a cut.
 CUT = 1 << 22
 
-#: An edge has this many bits in the number of a cut; the highest bit is set if a side made the
-#: edge.
+#: Number of bits for the edge in the number of a cut; the highest is set if a side made the edge.
 EDGE_BITS = 11
 EDGE_MASK = (1 << EDGE_BITS) - 1
 CUT_EDGE = 1 << (EDGE_BITS - 1)
@@ -41,7 +40,10 @@ CUT_EDGE = 1 << (EDGE_BITS - 1)
 def part_above(
     base, base_names, n_base, up, top, top_names, n_top, r_base, r_top, reach, points, names
 ):
-    """Write the corners of the part of `top` above the face `base`; return their number."""
+    """Write the corners of the part of the face `top` above the face `base`.
+
+    Return the number of corners.
+    """
     P, Q = stack_floats(ROOM, 3), stack_floats(ROOM, 3)
     codes, other_codes = stack_ints(ROOM, 2), stack_ints(ROOM, 2)
     for n in range(n_top):
@@ -73,9 +75,10 @@ def part_above(
 def _cut(P, codes, number, start, out, side, Q, new_codes):
     """Write the part of a polygon on the inner side of a plane; return its number of corners.
 
-    A corner has two numbers. The first is its own; for a cut it combines CUT, the edge and the
-    side. The second is the number of the edge after it: the corner at which the edge began, or
-    CUT_EDGE combined with the side that made the edge. Two corners are a segment.
+    A corner has two numbers. The first is the number of the corner; for a cut it combines CUT, the
+    edge and the side. The second is the number of the edge after it: the corner at which the edge
+    began, or CUT_EDGE combined with the side that made the edge. A polygon of two corners is a
+    segment.
     """
     kept = 0
     for n in range(number):
@@ -104,7 +107,8 @@ def _cut(P, codes, number, start, out, side, Q, new_codes):
 def _chosen(P, Q, codes, number, points, names):
     """Write up to POINTS points and return their number.
 
-    Of more points, the first is the deepest; each further point is the farthest from those before.
+    From a larger number of points, the deepest is chosen first. Each further point is the point
+    farthest from all chosen points.
 
     If points are equal up to rounding, the first is chosen, so that a body at rest keeps its
     points.
@@ -119,7 +123,7 @@ def _chosen(P, Q, codes, number, points, names):
         if Q[n, 0] < Q[best, 0] - same:
             best = n
     for n in range(number):
-        Q[n, 1] = np.inf  # squared distance from the chosen points
+        Q[n, 1] = np.inf  # the last column holds the squared distance from the chosen points
     for kept in range(POINTS):
         x = load3(P, best)
         write_point(points, names, kept, x, Q[best, 0], codes[best, 0])

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The nearest or deepest points of two cores at the flat end of a cylinder, in closed form.
+"""Nearest or deepest points of two cores (support.py) at a cylinder's flat end, in closed form.
 
-A rim has no farthest point along its axis, so Newton's method (smooth.py) fails there.
+All points of a rim are equally far along its axis, so Newton's method (smooth.py) fails there.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from rbdyn_ros.engine.collision.simplex import WEIGHT, weighted
 from rbdyn_ros.engine.collision.support import farthest, kind_of
 from rbdyn_ros.engine.compiler.jit import inline, kernel
 
-#: An end can be nearest only if the cosine of the angle between v and its axis is at least this.
+#: An end is tried only if the cosine of the angle between v and the axis is at least this.
 END_COSINE = 0.9
 
 
@@ -53,10 +53,10 @@ def _write(F, pairs, x, y, i, j):
 
 @inline
 def _above_disc(x, near, centre, v, level, radius, rounding):
-    """Return whether a farthest point is within a disc's radius of the axis, and that point.
+    """Return whether the point of the other core farthest along v is within a disc, and the point.
 
-    The point is x or, if a whole face is farthest, the point `near` of the simplex: x is then any
-    corner of the face.
+    It is the point x. If a whole face is farthest, x is any corner of the face, so the point is
+    `near`, from the simplex.
     """
     found = _is_within(sub3(x, centre), v, radius)
     level_too = abs(dot3(near, v) - level) <= rounding

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Signed distances from points to simple solids, and the direction away from them.
+"""Signed distances from points to simple solids, and the direction that leads away from a solid.
 
 A distance is negative inside. Sizes of solids are as in MuJoCo's geom_size: radius and half
 length, or half edges. A solid has its centre at the origin and its axis along z.
@@ -14,12 +14,13 @@ from rbdyn_ros.engine.collision.kinds import CAPSULE, CYLINDER, PLANE, SPHERE
 from rbdyn_ros.engine.compiler.jit import inline, kernel
 
 UP = (0.0, 0.0, 1.0)
-ASIDE = (1.0, 0.0, 0.0)  # the direction if x is at a centre or on the axis of a capsule
+# the direction if x is on the axis of a capsule or at the centre of a sphere
+ASIDE = (1.0, 0.0, 0.0)
 
 
 @kernel
 def distance(kind, size, x):
-    """Return the distance of x to a solid of a kind, and the unit vector that leads away."""
+    """Return the distance from x to a solid, and the unit vector that leads away from it."""
     if kind == PLANE:
         return x[2], UP
     if kind == SPHERE:
@@ -56,7 +57,7 @@ def _from_cylinder(x, radius, half):
 
 @kernel
 def _from_box(x, half):
-    # distances beyond the faces; inside the box only the largest of them counts
+    # signed distances from the faces; inside the box only the largest counts
     a, b, c = abs(x[0]) - half[0], abs(x[1]) - half[1], abs(x[2]) - half[2]
     sa, sb, sc = np.copysign(1.0, x[0]), np.copysign(1.0, x[1]), np.copysign(1.0, x[2])
     deepest = max(a, b, c)

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The depth of two overlapping cores by the expanding polytope algorithm.
 
-A polytope inside A - B is expanded where its surface is nearest to the origin, until that face
-lies on the surface of A - B. The distance of this face is the depth.
+A polytope inside A - B is expanded at its face nearest to the origin, until this face lies on the
+surface of A - B. The face's distance from the origin is the depth.
 
 Source: van den Bergen, Proximity queries and penetration depth computation on 3D game objects,
 2001.
@@ -32,18 +32,18 @@ from rbdyn_ros.engine.collision.tetrahedron import filled, points_around
 from rbdyn_ros.engine.compiler.jit import inline, kernel
 from rbdyn_ros.engine.compiler.stack import stack_floats, stack_ints
 
-# largest gap between surface and bound of the depth, as a part of the size
+# largest gap between the upper and the lower bound of the depth, as a part of the size
 DEPTH_TOLERANCE = 1e-11
 FLAT_THICKNESS = 1e-12  # a tetrahedron is flat if it is thinner than this part of the size
-ABOVE = 1e-13  # a point is above a face by more than this part of the size
+ABOVE = 1e-13  # a point counts as above a face if it is higher by more than this part of the size
 
-#: Newton's method is tried from a face nearer to the surface than the part ROUGH of the size, and
-#: again from a face that is nearer by the factor NEARER.
+#: Newton's method starts from a face if its distance to the surface of A - B is below ROUGH times
+#: the size. It starts again when the distance has shrunk by the factor NEARER.
 ROUGH, NEARER = 1e-2, 0.1
 
-#: A solution of Newton's method is accepted near a face: the cosine of the angle between their
-#: directions is at least NEAR_COSINE, and the depth behind the face can be less by at most the
-#: part SLACK of the size.
+#: A solution of Newton's method must be near the face: the cosine of the angle between their
+#: normals is at least NEAR_COSINE, and its depth is less than the face's by at most SLACK times
+#: the size.
 NEAR_COSINE, SLACK = 0.87, 1e-3
 
 
@@ -52,8 +52,8 @@ def epa(m, a, b, R, t, S, names, n, known, along):
     """Return the depth of two cores, the direction in which B leaves A, and points of A and B.
 
     S, names, n is the simplex of `gjk`, which contains the origin; the pose of B in A is R, t. If
-    `known` is positive, it is the depth along the unit vector `along`, which is a local minimum,
-    and the simplex is the result of `refined`.
+    `known` is positive, it is a depth already found by `refined`, a local minimum, along the unit
+    vector `along`; the simplex is then that of `refined`.
 
     Returns:
         Depth, unit normal from A to B, and the points of A and B whose difference is depth times
@@ -61,7 +61,7 @@ def epa(m, a, b, R, t, S, names, n, known, along):
     """
     size = bound_of(m, a) + bound_of(m, b)
     cylinder, limit = has_cylinder(m, a, b), ROUGH * size
-    # these rows hold the best solution of Newton's method
+    # F and pairs hold the best solution of Newton's method, in `rows` rows
     F, pairs, rows = stack_floats(3, ROW), stack_ints(3, 2), 0
     depth, best, level = np.inf, along, np.inf
     if known > 0.0:
@@ -92,7 +92,7 @@ def epa(m, a, b, R, t, S, names, n, known, along):
         w, x, y, i, j = farthest(m, a, b, R, t, normal, max(i, 0), max(j, 0))
         bound = dot3(w, normal)
         if bound < depth - (DEPTH_TOLERANCE * size if rows > 0 else 0.0):
-            # a move of B by this depth separates A and B, so the depth is an upper bound by itself
+            # moving B by this distance separates A and B, so it is an upper bound of the depth
             depth, best, rows = bound, normal, 0
         elif (
             rows > 0
@@ -136,7 +136,7 @@ def epa(m, a, b, R, t, S, names, n, known, along):
 
 @inline
 def _points_at(P, P_names, planes, faces, count, level, deepest, S, names):
-    """Return the points of A and B at the deepest point of A - B."""
+    """Return the points of A and B whose difference is the deepest point."""
     at = facing_corners(P, P_names, planes, faces, count, level, deepest, S, names)
     n, _x = on_face(P, P_names, at, deepest, S, names)
     return weighted(S, n)
@@ -144,10 +144,10 @@ def _points_at(P, P_names, planes, faces, count, level, deepest, S, names):
 
 @kernel
 def _refined_from_face(m, a, b, R, t, v, S, names, n, most, F, pairs):
-    """Solve by Newton's method from a face; write a solution with a depth of less than `most`.
+    """Solve by Newton's method from a face; write the solution if its depth is less than `most`.
 
     Returns:
-        Number of rows of the solution, 0 without a solution; the normal and the depth.
+        Number of rows of the solution (0: no solution), the normal and the depth.
     """
     G, found = stack_floats(3, ROW), stack_ints(3, 2)
     n, v, height = refined(m, a, b, R, t, v, S, names, n, G, found)
@@ -159,7 +159,7 @@ def _refined_from_face(m, a, b, R, t, v, S, names, n, most, F, pairs):
 
 @kernel
 def _is_solved(names, corners, i, j, pairs, count):
-    """Return whether a solution has corner i of A, corner j of B, and all features of a face."""
+    """Return whether a solution uses corner i of A, corner j of B, and all features of a face."""
     solved = _has(pairs, count, 0, i) and _has(pairs, count, 1, j)
     for k in corners:
         solved = solved and _has(pairs, count, 0, names[k, 0])

@@ -2,7 +2,7 @@
 """The face, edge or corner of a convex geometry that faces a direction.
 
 A box and a hull have faces, a capsule has its axis, a sphere its centre. A cylinder has two round
-faces, given by points of their rims, and a side, of which one line faces a direction.
+faces, given by points on their rims, and a curved side, of which one line faces a direction.
 """
 
 from __future__ import annotations
@@ -14,27 +14,29 @@ from rbdyn_ros.engine.collision.kinds import BOX, CAPSULE, CYLINDER, SPHERE
 from rbdyn_ros.engine.collision.support import support
 from rbdyn_ros.engine.compiler.jit import inline, kernel
 
-#: Points of an end of a cylinder, on its rim; the first faces the direction.
+#: Number of points on the rim that represent a cylinder's end; the first is farthest along v.
 END_POINTS = 8
 
-#: A cylinder tilted by less than this [rad] has fixed points, because the point that faces the
-#: other geometry would jump around the rim with the smallest motion.
+#: If a cylinder is tilted by less than this [rad], its rim points are fixed: the farthest point
+#: would jump around the rim with the smallest motion.
 UPRIGHT_TILT = 1e-3
 
 
 @kernel
 def face(m, g, v, corners, names):
-    """Write the corners of a geometry's core that face v, anticlockwise seen from outside.
+    """Write the corners of the face, edge or corner of a geometry's core that faces v.
+
+    The corners go round anticlockwise, seen from outside.
 
     Args:
         m: the Model.
         g: the geometry.
         v: unit vector in the frame of the geometry.
-        corners: (FACE_CORNERS, 3), receives them.
-        names: (FACE_CORNERS, 1), receives the number of each corner, the same for any direction.
+        corners: (FACE_CORNERS, 3), receives the corners.
+        names: (FACE_CORNERS, 1), receives the number of each corner, which does not depend on v.
 
     Returns:
-        The number of corners, and the unit normal if there are three or more.
+        The number of corners, and the outward unit normal if there are three or more.
     """
     kind = m.geom_type[g]
     if kind == BOX:
@@ -66,7 +68,7 @@ def _of_box(half, v, corners, names):
     along = v[0] if k == 0 else (v[1] if k == 1 else v[2])
     sign = 1.0 if along >= 0.0 else -1.0
     for n in range(4):
-        # counterclockwise seen from outside, because the axes k, k + 1, k + 2 are right-handed
+        # anticlockwise seen from outside, because the axes k, k + 1, k + 2 are right-handed
         a = 1.0 if n == 0 or n == 3 else -1.0
         b = sign * (1.0 if n < 2 else -1.0)
         s = (

@@ -19,13 +19,14 @@ from rbdyn_ros.engine.collision.support import bound_of, farthest
 from rbdyn_ros.engine.compiler.jit import inline, kernel
 from rbdyn_ros.engine.compiler.stack import stack_floats, stack_ints
 
-MAX_ITERATIONS = 200  # polytopes need about ten iterations, cylinders up to a hundred
-GAP = 1e-12  # allowed relative gap between the bounds of the squared distance
-NEWTON_AFTER, NEWTON_EVERY = 3, 2  # Newton's method: every second iteration from the third on
-TOUCHING = 1e-9  # distance of cores that count as touching, as a part of their size
+MAX_ITERATIONS = 200  # cores with corners need about ten iterations, cylinders up to a hundred
+GAP = 1e-12  # allowed relative gap between the upper and the lower bound of the squared distance
+# Newton's method is tried in every second iteration from the third on
+NEWTON_AFTER, NEWTON_EVERY = 3, 2
+TOUCHING = 1e-9  # cores nearer than this part of their size count as touching
 
-#: Distance, as a part of the size, below which rounding of points would turn the normal: there the
-#: solution is refined.
+#: At a smaller distance, as a part of the size, rounding errors of the points would turn the
+#: normal, so the solution is refined.
 REFINE_BELOW = 1e-3
 
 
@@ -36,10 +37,10 @@ def gjk(m, a, b, R, t, reach, S, names):
     The pose of B in A is R, t. The simplex of the nearest point is written to S and names.
 
     Returns:
-        Number of points of the simplex, 0 if the cores are farther apart than `reach`; the
-        nearest point of A - B, or a direction that separates the cores, in A; and a depth. If the
-        cores overlap or touch, the point is zero; but if their depth along one direction is known,
-        the unit vector of this direction is returned instead.
+        Number of points of the simplex, 0 if the cores are farther apart than `reach`; the point
+        of A - B nearest to the origin, in A; and a depth, 0 if unknown. With 0 points the vector
+        is a direction that separates the cores. If the cores overlap or touch it is zero, or, with
+        a known depth, the unit vector along which the depth is known.
     """
     size = bound_of(m, a) + bound_of(m, b)
     small, close = TOUCHING * size, REFINE_BELOW * size
@@ -65,7 +66,7 @@ def gjk(m, a, b, R, t, reach, S, names):
         if n == 4:
             return n, ZERO3, 0.0
         before, square = square, dot3(v, v)
-        if square >= before:  # only rounding errors are left
+        if square >= before:  # the distance no longer decreases: only rounding errors remain
             break
         if cylinder and iteration >= NEWTON_AFTER and iteration % NEWTON_EVERY == 0:
             count, normal, height = _refined(m, a, b, R, t, v, S, names, n)
@@ -74,8 +75,7 @@ def gjk(m, a, b, R, t, reach, S, names):
     if square <= small * small:
         return n, ZERO3, 0.0
     if square <= close * close:
-        # v is the difference of two nearly equal points, so a normal from faces and edges is more
-        # exact
+        # v is the difference of nearly equal points, so the normal of faces or edges is more exact
         count, normal, height = _refined(m, a, b, R, t, v, S, names, n)
         if count > 0:
             return _solution(count, normal, height, reach)
@@ -92,7 +92,7 @@ def _solution(count, normal, height, reach):
 
 @inline
 def _refined(m, a, b, R, t, v, S, names, n):
-    """Replace the simplex by the solution of Newton's method; return it as `refined` does."""
+    """Replace the simplex by the solution of Newton's method; returns the results of `refined`."""
     F, pairs = stack_floats(3, ROW), stack_ints(3, 2)
     v = scaled3(v, -1.0 / np.sqrt(dot3(v, v)))
     count, normal, height = refined(m, a, b, R, t, v, S, names, n, F, pairs)

@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The points at which two convex geometries touch, from the direction of their contact.
+"""The contact points of two convex geometries, given the direction of their contact.
 
-Faces come first. If no direction separates the two clearly farther than the normal of a face, the
-contact is along this normal, and its points are the corners of the part of the other geometry
-above the face (clipping.py). Capsules and cylinders side by side touch at both ends of their
-common part. All other geometries touch at the nearest point.
+Faces are preferred: if the normal of a face separates the two nearly as far as any direction does,
+the contact is along this normal. Its points are the corners of the part of the other geometry
+above the face (clipping.py). Capsules and cylinders that lie side by side touch at both ends of
+their overlap. All other geometries touch at the nearest point.
 
-The number of a point in its pair is the same from call to call as long as the same parts touch.
+The number of a point in its pair stays the same from call to call as long as the same faces, edges
+or corners touch.
 """
 
 from __future__ import annotations
@@ -30,15 +31,15 @@ from rbdyn_ros.engine.compiler.jit import inline, kernel
 from rbdyn_ros.engine.compiler.stack import stack_floats, stack_ints
 from rbdyn_ros.model.geometry.pushing import FACE_CORNERS
 
-#: The normal of two edges counts only if it separates the geometries farther than the normals of
-#: faces do, by this part of the size.
+#: The normal of two edges is used only if it separates the geometries farther than every face
+#: normal does, by more than this part of the size.
 FACES_FIRST = 1e-4
 
-#: The same part if a geometry has a radius. It is smaller because corners of the core are not on
-#: the surface.
+#: The same for a geometry with a radius. It is smaller because corners of the core are not on the
+#: surface.
 ROUND_FIRST = 1e-7
 
-#: Sine of the angle between axes that count as parallel.
+#: Axes count as parallel if the sine of the angle between them is smaller.
 PARALLEL_AXES = 1e-2
 
 #: Least overlap of two parallel axes, as a part of half the length of the first axis.
@@ -56,13 +57,14 @@ def manifold(m, a, b, R, t, nearest, reach, points, names):
     Args:
         m: the Model.
         a: a geometry.
-        b: another geometry; the two are in the order of `in_order`.
-        R: the rotation of B in A.
-        t: the position of B in A.
-        nearest: distance, normal from A to B, and nearest points, in A.
-        reach: largest distance of a point.
-        points: (POINTS, 4), receives points in A, and their distances.
-        names: (POINTS, 1), receives their numbers.
+        b: another geometry; a and b must be in the order of pair.in_order.
+        R: the rotation matrix of B in the frame of A.
+        t: the position of B in the frame of A.
+        nearest: distance, unit normal from A to B, and nearest points of A and B, in the frame of
+            A.
+        reach: largest distance between the surfaces at a point.
+        points: (POINTS, 4), receives points in the frame of A, and the distances there.
+        names: (POINTS, 1), receives the numbers of the points.
 
     Returns:
         The number of points, and their common normal, from A to B.
@@ -96,11 +98,11 @@ def manifold(m, a, b, R, t, nearest, reach, points, names):
 
 @kernel
 def _with_nearest(points, names, number, normal, nearest, bias):
-    """Add the nearest point unless a point is as deep; return the number and the normal.
+    """Add the nearest point unless a listed point is as deep; return the number of points and n.
 
     If the list is full, the nearest point replaces the point with the largest distance.
 
-    Round faces have few corners, so it can be the deepest point.
+    Round faces are represented by few corners, so the nearest point can be the deepest.
     """
     dist, along, x, y = nearest
     deepest, highest = np.inf, 0
@@ -133,14 +135,14 @@ def _apart(m, a, b, R, t, v):
 def _beside(m, a, b, R, t, normal, reach, points, names):
     """Write the ends of the overlap of two parallel capsules or cylinders side by side.
 
-    Return their number and the normal, which leads from axis to axis and is exact for cylinders.
+    Return the number of ends and the normal from axis to axis, which is exact for cylinders.
     """
     h_a, h_b = m.geom_size[a, 1], m.geom_size[b, 1]
     u, v = (0.0, 0.0, h_a), mat_vec(R, (0.0, 0.0, h_b))
     n = cross3(u, v)
     if dot3(n, n) > (PARALLEL_AXES * h_a * h_b) ** 2:
         return 0, normal
-    # positions in units of u, from the centre of A
+    # positions along u, in units of |u|, from the centre of A
     along, middle = v[2] / h_a, t[2] / h_a
     low, high = max(middle - abs(along), -1.0), min(middle + abs(along), 1.0)
     if high - low < MIN_COMMON:

@@ -38,20 +38,19 @@ from rbdyn_ros.engine.compiler.jit import inline, kernel
 from rbdyn_ros.engine.compiler.stack import stack_floats, stack_ints
 from rbdyn_ros.model.declared.data_fields import AXIS
 
-#: A point counts as on an edge or a corner up to this distance: a length [m] for rounding, plus a
-#: part of the measured distance. At an edge with an angle below 0.005 rad this distance can be too
-#: large.
+#: A point counts as on an edge or a corner if it is nearer than ON [m], for rounding errors, plus
+#: ON_PART times the measured distance. At an edge sharper than 0.005 rad this can be too much.
 ON, ON_PART = 1e-11, 1e-5
 
 
 @kernel
 def mesh_distance(m, a, b, R, t, reach):
-    """Return the distance, normal and nearest points of a geometry A and a mesh b, in A.
+    """Return the distance, normal and nearest points of a geometry a and a mesh b, in a's frame.
 
-    The pose of the mesh in A is R, t. The distance is to the nearest triangle. If A overlaps
-    triangles, it is minus the largest depth of A in a triangle, to either side of this triangle.
-    If A is inside a closed mesh and overlaps no triangle, it is minus the distance to the surface.
-    Beyond `reach` it can be infinite.
+    R, t is the pose of the mesh in that frame. The distance is to the nearest triangle. If A
+    overlaps triangles, it is minus the largest depth of A in a triangle, to either side of this
+    triangle. If A is inside a closed mesh and overlaps no triangle, it is minus the distance to
+    the surface. Beyond `reach` it can be infinite.
     """
     walk, axis = stack_ints(WALK, 1), stack_floats(1, AXIS)
     _vert, face, _number, _node = mesh_of(m, b)
@@ -84,7 +83,7 @@ def mesh_distance(m, a, b, R, t, reach):
 
 @kernel
 def _pseudo_normal(m, o, y, on):
-    """Return the sum of the normals of the triangles at a point, each times its angle there."""
+    """Return the pseudo-normal at y: the sum of adjacent triangles' normals times angles."""
     walk, total = stack_ints(WALK, 1), ZERO3
     begin_triangles(m, o, walk)
     while True:
@@ -100,8 +99,8 @@ def _pseudo_normal(m, o, y, on):
 def _angle_at(corners, normal, y, on):
     """Return the angle of a triangle at a point of its plane.
 
-    The angle is 2 pi inside, pi on an edge, the angle between the edges at a corner, and 0
-    outside.
+    The angle is 2 pi inside the triangle, pi on an edge, the angle between the edges at a corner,
+    and 0 outside.
     """
     angle = 2.0 * np.pi
     for k in range(3):
@@ -121,7 +120,7 @@ def _angle_at(corners, normal, y, on):
 
 @inline
 def _half_in(m, a, R):
-    """Return half the edges of the box around a geometry along the axes of R."""
+    """Return the half edges of a geometry's bounding box, whose edges are along the axes of R."""
     half = load3(m.geom_half, a)
     return (
         abs(R[0]) * half[0] + abs(R[3]) * half[1] + abs(R[6]) * half[2],

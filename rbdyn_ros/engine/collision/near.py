@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """All pairs of geometries that are near each other: sweep and prune, then pair by pair.
 
-The order of the sweep and the directions that separated hulls in the last call are kept from call
-to call. They save time but never change a result.
+The order of the sweep and the directions that separated hulls are kept for the next call. They
+save time but never change a result.
 """
 
 from __future__ import annotations
@@ -80,8 +80,8 @@ def near_pairs(
         reach: largest distance.
         skipped: 1 for each pair to leave out.
         place: (ngeom, PLACE), receives the poses of all geometries.
-        order: all geometries, in the order of the last call.
-        axes: (ndistance, AXIS), directions that separated hulls the last time, or zero.
+        order: numbers of all geometries, in the order that the last call left; sorted again here.
+        axes: (ndistance, AXIS), directions that separated hulls in the last call, or zero.
         found: (ndistance), receives the numbers of the pairs, ascending.
         out: (ndistance, 10), receives what `measure` writes, in the order of `found`.
     """

@@ -30,14 +30,14 @@ from rbdyn_ros.engine.compiler.stack import stack_floats, stack_ints
 
 @inline
 def in_order(m, g, h):
-    """Return two geometries in the order of their types, as the algorithms expect them."""
+    """Return two geometries in the order of their types, which the algorithms need."""
     swap = m.geom_type[g] > m.geom_type[h]
     return (h, g, True) if swap else (g, h, False)
 
 
 @inline
 def relative(place, a, b):
-    """Return the rotation and position of B in A."""
+    """Return the rotation and position of geometry b in the frame of geometry a."""
     p_A, R_A = pose_of(place, a)
     p_B, R_B = pose_of(place, b)
     R_T = transposed(R_A)
@@ -46,10 +46,10 @@ def relative(place, a, b):
 
 @kernel
 def nearest_points(m, a, b, R, t, reach, axis):
-    """Return distance, normal and nearest points of two geometries, which must be in_order, in A.
+    """Return the distance, normal and nearest points of two geometries, in the frame of A.
 
-    The pose of B in A is R, t. Beyond `reach` the distance can be infinite. For `axis` see
-    near.measure.
+    The geometries must be in the order of `in_order`. The pose of B in A is R, t. Beyond `reach`
+    the distance can be infinite. For `axis`, see near.measure.
     """
     kind, other = m.geom_type[a], m.geom_type[b]
     if kind == PLANE:
@@ -95,7 +95,7 @@ def hull_distance(m, a, b, R, t, apart, axis):
 def _still_apart(m, a, b, R, t, apart, axis):
     """Return whether the last separating direction still separates two cores by more than `apart`.
 
-    The search for the corners farthest along it starts from the previous corners, which are in the
+    The search for the farthest corners starts from the corners of the last call, which are in the
     last columns of `axis`, because a robot moves little in a step.
     """
     v = (axis[0], axis[1], axis[2])
@@ -111,7 +111,7 @@ def _still_apart(m, a, b, R, t, apart, axis):
 
 @inline
 def _corner(m, g, number):
-    """Return `number` if a corner of a geometry has this number, else 0."""
+    """Return `number` if it is the number of a corner of the geometry, else 0."""
     return int(number) if number > 0.0 and number < m.geom_vertnum[g] else 0
 
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A polytope inside A - B, with triangles for faces, that grows corner by corner.
+"""A polytope inside A - B that grows corner by corner; its faces are triangles.
 
-Its arrays, of which the first rows are in use:
+The first rows of these arrays are in use:
 
     P, P_names      corners: the point of A - B, the points of A and of B whose difference it is;
                     the numbers of the corners of A and of B
@@ -18,7 +18,8 @@ from rbdyn_ros.engine.collision.simplex import nearest
 from rbdyn_ros.engine.compiler.jit import inline, kernel
 
 MAX_CORNERS, MAX_FACES, MAX_EDGES = 256, 512, 512
-OPEN = 4  # column of planes: distance of a face, or infinity if no lesser depth is behind the face
+# column of `planes`: distance of a face, or infinity if no lesser depth can lie behind it
+OPEN = 4
 
 
 @inline
@@ -53,7 +54,7 @@ def start_polytope(S, names, P, P_names, planes, faces):
 
 @kernel
 def _face(P, planes, faces, f, i, j, k):
-    """Write a face, whose corners i, j, k go round it anticlockwise seen from outside."""
+    """Write face f with the corners i, j, k, which are anticlockwise seen from outside."""
     faces[f, 0], faces[f, 1], faces[f, 2] = i, j, k
     a, b, c = load3(P, i), load3(P, j), load3(P, k)
     ab, ac = sub3(b, a), sub3(c, a)
@@ -81,9 +82,9 @@ def nearest_face(planes, count):
 
 @kernel
 def expanded(P, planes, faces, edges, count, corner, above):
-    """Replace the faces visible from a new corner by faces with this corner; return their number.
+    """Replace the faces visible from a new corner by faces with this corner; return the new count.
 
-    This number is negative if no face is visible from the corner, or if the arrays are full.
+    The count is negative if no face is visible from the corner, or if the arrays are full.
     """
     w = load3(P, corner)
     open_edges, f = 0, 0
@@ -124,10 +125,10 @@ def _toggled(edges, count, i, j):
 
 @kernel
 def facing_corners(P, P_names, planes, faces, count, level, deepest, S, names):
-    """Return the corners of the face that is nearest to the deepest point of A - B.
+    """Return the corners of the face nearest to the deepest point of A - B; S, names are scratch.
 
-    Only faces up to the distance `level` from the origin count. A flat side of A - B can consist
-    of several faces, and another side can be as deep.
+    Only faces up to the distance `level` from the origin count: a flat side of A - B can consist
+    of several faces, and another side can be equally deep.
     """
     at, least = (0, 0, 0), np.inf
     for f in range(count):
@@ -142,7 +143,10 @@ def facing_corners(P, P_names, planes, faces, count, level, deepest, S, names):
 
 @kernel
 def on_face(P, P_names, corners, origin, S, names):
-    """Make a simplex of a face; return its size and its nearest point, relative to `origin`."""
+    """Make a simplex of a face.
+
+    Return its size and its point nearest to `origin`, relative to it.
+    """
     for n in range(3):
         corner = corners[0] if n == 0 else (corners[1] if n == 1 else corners[2])
         for k in range(9):

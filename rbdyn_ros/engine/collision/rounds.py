@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Closed-form distances of planes, spheres and capsules.
 
-Planes are combined with all geometries; spheres and capsules with each other and with solids. Each
-function returns the distance, the unit normal from A to B, and the nearest points of A and B, all
-in the frame of A.
+They cover planes with all convex geometries, spheres and capsules with each other, and spheres
+with boxes and cylinders. Each function returns the distance, the unit normal from A to B, and the
+nearest points of A and B, all in the frame of A.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ def _half_axis(m, g):
 @kernel
 def _segments(u, t, v):
     """Return the nearest points of the segments from -u to u and from t - v to t + v."""
-    # either an end of one segment is a nearest point, or both nearest points are inside
+    # either an end of one segment is a nearest point, or both nearest points are between the ends
     uu, vv = dot3(u, u), dot3(v, v)
     p, q, least = ZERO3, t, np.inf
     for end in range(4):
@@ -103,7 +103,7 @@ def _segments(u, t, v):
 
 @inline
 def _inside(projection, square):
-    """Return the parameter of the point of a segment nearest to a point, from -1 to 1."""
+    """Return the parameter, from -1 to 1, of a segment's point nearest to another point."""
     if square == 0.0:
         return 0.0
     return min(max(projection / square, -1.0), 1.0)

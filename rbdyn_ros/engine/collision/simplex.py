@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The point of a simplex nearest to the origin.
 
-A simplex is up to four rows of numbers: a point of A - B, the points of A and of B whose
-difference it is, and its weight in the nearest point. `names` has a row for each point: the
-numbers of its corners of A and of B.
+A simplex S has up to four rows. A row holds a point of A - B, the points of A and of B whose
+difference it is, and its weight in the nearest point. The same row of `names` holds the numbers of
+the corners of A and of B.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ THIN = 1e-20
 
 @inline
 def put(S, names, n, w, x, y, i, j):
-    """Write row n of a simplex."""
+    """Write row n of a simplex: w = x - y, with corner i of A at x and corner j of B at y."""
     S[n, 0], S[n, 1], S[n, 2] = w
     S[n, 3], S[n, 4], S[n, 5] = x
     S[n, 6], S[n, 7], S[n, 8] = y
@@ -36,7 +36,7 @@ def put(S, names, n, w, x, y, i, j):
 
 @inline
 def copy_rows(S, names, n, T, new_names):
-    """Copy the rows of a simplex."""
+    """Copy the first n rows of the simplex S, names to T, new_names."""
     for row in range(n):
         for column in range(ROW):
             T[row, column] = S[row, column]
@@ -45,9 +45,9 @@ def copy_rows(S, names, n, T, new_names):
 
 @kernel
 def nearest(S, names, n):
-    """Reduce a simplex to the part that has the nearest point; return its size and that point.
+    """Reduce a simplex to the part nearest to the origin; return its size and its nearest point.
 
-    With four rows left the origin is inside.
+    If four rows remain, the origin is inside the simplex.
     """
     if n == 1:
         S[0, WEIGHT] = 1.0
@@ -99,7 +99,7 @@ def _face(f):
 
 @kernel
 def _reduced(S, names, n):
-    """Drop rows without weight; return the number of the remaining rows and their weighted sum."""
+    """Drop rows of weight 0; return the number of remaining rows and their weighted sum."""
     kept, x = 0, ZERO3
     for row in range(n):
         weight = S[row, WEIGHT]
@@ -130,7 +130,7 @@ def _triangle(a, b, c):
     """Return the weights of a triangle's corners in its point nearest to the origin."""
     ab, ac = sub3(b, a), sub3(c, a)
     normal = cross3(ab, ac)
-    # proportional to the areas of the triangles between the origin's projection and the edges
+    # weights proportional to the areas of the triangles of the origin's projection and an edge
     of_a = dot3(normal, cross3(b, c))
     of_b = dot3(normal, cross3(c, a))
     of_c = dot3(normal, cross3(a, b))

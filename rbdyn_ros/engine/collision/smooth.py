@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Newton's method for the nearest or deepest points of two cores.
 
-It helps GJK and EPA where one core is a cylinder: A - B is smooth there, so these two converge
-only linearly. It helps any two cores that nearly touch, because the difference of their nearest
-points is mostly rounding. Near a solution the support function of A - B is the largest of up to
-three smooth functions, one for each pair of features (corners of a core, or rims of a cylinder):
+It helps GJK and EPA if a core is a cylinder: A - B is then smooth, where GJK and EPA converge only
+linearly. It also helps two cores that nearly touch, because the difference of their nearest points
+is then mostly rounding error. Near a solution the support function of A - B is the largest of up
+to three smooth functions, one for each pair of features (corners of a core, or rims of a
+cylinder):
 
     h(n) = max_k w_k(n) . n ,   w_k(n) the farthest point of pair k along n.
 
@@ -12,7 +13,8 @@ The distance is -h where h is least on the unit sphere, and there, with weights 
 
     sum l_k w_k(n) = h n ,   w_k(n) . n = h for each k ,   sum l_k = 1 .
 
-A side of a cylinder is both of its rims. An end has a closed form of its own (cylinder_ends.py).
+The side of a cylinder is represented by both rims. For an end there is a closed form
+(cylinder_ends.py).
 
 Source: Nocedal, Wright, Numerical Optimization, 2006, section 18.1 (Newton's method for KKT).
 """
@@ -41,8 +43,9 @@ from rbdyn_ros.engine.compiler.jit import inline, kernel
 
 MAX_STEPS = 8  # Newton's method needs three or four steps
 LAST_STEP = 1e-7  # a smaller step [rad] is the last step: convergence is quadratic
-HEIGHT_TOLERANCE = 1e-13  # heights, and weights, that differ by less than this part count as equal
-NORMAL_TOLERANCE = 1e-11  # the weighted points may miss the normal by this part of the size
+HEIGHT_TOLERANCE = 1e-13  # heights or weights with a smaller relative difference count as equal
+# the weighted sum of points may deviate from the normal by this part of the size
+NORMAL_TOLERANCE = 1e-11
 
 
 @inline
@@ -53,14 +56,14 @@ def has_cylinder(m, a, b):
 
 @kernel
 def refined(m, a, b, R, t, v, S, names, n, F, pairs):
-    """Find the normal for the features of a simplex, from a direction v, a unit vector.
+    """Find the normal for the features of a simplex by Newton's method, from the unit vector v.
 
     The simplex S, names has n <= 3 rows with weights. The solution is written to F, pairs, as a
     simplex: one row for each pair of features.
 
     Returns:
-        Number of rows of the solution, 0 if no solution holds for all of A - B; its normal n,
-        and its height h(n).
+        Number of rows of the solution, 0 if no solution is valid for all of A - B; the normal n;
+        and the height h(n).
     """
     size = bound_of(m, a) + bound_of(m, b)
     count, normal, height = at_end(m, a, b, R, t, v, S, n, F, pairs, HEIGHT_TOLERANCE * size)
@@ -100,7 +103,7 @@ def refined(m, a, b, R, t, v, S, names, n, F, pairs):
 
 @kernel
 def is_least(m, a, b, R, t, F, count, depth):
-    """Return whether a solution of `refined` is known to have the least depth of all.
+    """Return whether a solution of `refined` certainly has the least depth of all directions.
 
     It has the least depth if a ball of the radius `depth` around the deepest point of B is inside
     A: then A - B is at least as deep along every direction. The same holds for A in B.

@@ -14,9 +14,9 @@ from rbdyn_ros.engine.collision.support import HIGH_RIM
 from rbdyn_ros.engine.compiler.jit import inline, kernel
 
 LONGEST_STEP = 0.5  # [rad]
-IN_LINE = 1e-6  # sine of the angle between points of three pairs that count as on a line
+IN_LINE = 1e-6  # three pairs' points count as on a line if the sine of their angle is smaller
 
-#: Square of the sine of the angle to an axis, below which a rim has no farthest point.
+#: If the squared sine of the angle between v and the axis is smaller, a rim has no farthest point.
 UPRIGHT_SQUARE = 1e-12
 
 
@@ -71,7 +71,7 @@ def newton_step(m, a, b, R, t, v, F, pairs, count):
 
 @inline
 def _with_rim(curve, radius, square, around):
-    """Return the sum of the second derivatives of the height and of a rim, r / sine along the rim.
+    """Return the height's second derivative with the term of a rim added: r / sine along the rim.
 
     `around` is the cross product of the cylinder's axis and v, in the tangent plane. `square` is
     its squared length, which is the squared sine of the angle between them.
@@ -111,7 +111,7 @@ def _of_two(F, v, e, f, slope, curve):
     p, q = dot3(w, e), dot3(w, f)
     square = p * p + q * q
     back = -dot3(w, v) / square
-    # a step to equal heights, then a step along the line of equal heights
+    # first the step to equal heights, then the step along the line of equal heights
     a, b = back * p, back * q
     bend = xx * q * q - 2.0 * xy * p * q + yy * p * p
     along = slope[1] * p - slope[0] * q + (xy * p - xx * q) * a + (yy * p - xy * q) * b
@@ -125,7 +125,10 @@ def _of_two(F, v, e, f, slope, curve):
 
 @inline
 def _of_three(F, v, e, f, slope, curve):
-    """Return 3 and the step for three pairs, or 2 for points on a line; change the weights."""
+    """Return 3 and the step for three pairs, or 2 if their points are on a line.
+
+    The weights in F change as well.
+    """
     xx, xy, yy = curve
     w, z = sub3(load3(F, 1), load3(F, 0)), sub3(load3(F, 2), load3(F, 0))
     p, q, r, s = dot3(w, e), dot3(w, f), dot3(z, e), dot3(z, f)

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Support functions: the point of a convex geometry that is farthest along a direction.
 
-A geometry is its core and everything within its radius around the core. The core of a sphere is
-its centre and the core of a capsule its axis. All other geometries are their own core, with the
-radius 0.
+A geometry consists of all points within its radius around its core. The core of a sphere is its
+centre, and the core of a capsule is its axis. The core of any other geometry is the geometry
+itself, with the radius 0.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from rbdyn_ros.engine.algebra.spatial import (
 from rbdyn_ros.engine.collision.kinds import BOX, CAPSULE, CYLINDER, MESH, SPHERE
 from rbdyn_ros.engine.compiler.jit import inline, kernel
 
-#: Numbers of points on the lower and the upper rim of a cylinder; they are not corners.
+#: Numbers of all points on the lower and the upper rim of a cylinder, which has no corners.
 LOW_RIM, HIGH_RIM = -1, -2
 
 
@@ -65,9 +65,9 @@ def radius_of(m, g):
 def support(m, g, v, start):
     """Return the point of a geometry's core farthest along v, in the geometry's frame.
 
-    The number of the point is returned too: equal numbers are equal points, except on a rim. For a
-    mesh the search starts from the corner with the number `start`, or if it is 0, from the best of
-    eight corners.
+    The number of the point is returned too; points with equal numbers are equal, except on a rim.
+    For a mesh the search starts from the corner with the number `start`, or if it is 0, from the
+    best of eight corners.
     """
     if g >= m.ngeom:
         return _of_triangle(m, g, v)
@@ -150,8 +150,8 @@ def _climb(m, first, v, corner):
 def farthest(m, a, b, R, t, v, near_a, near_b):
     """Return the point of A - B farthest along v, and the points of A and B, in A's frame.
 
-    The numbers of these two points are returned too. The pose of B in A is R, t. The searches
-    start from the corners near_a and near_b.
+    The numbers of the points of A and B are returned too. The pose of B in A is R, t. The searches
+    in meshes start from the corners near_a and near_b.
     """
     x, i = support(m, a, v, near_a)
     y, j = support(m, b, scaled3(mat_vec(transposed(R), v), -1.0), near_b)

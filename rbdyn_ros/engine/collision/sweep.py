@@ -25,11 +25,11 @@ from rbdyn_ros.engine.collision.kinds import PLANE
 from rbdyn_ros.engine.compiler.jit import inline, kernel
 
 #: Columns of `place` after position and rotation: lower and upper corner of the bounding box,
-#: radius of the bounding sphere, the displacement of the geometry in a step, and 1 if its contacts
-#: are to be listed, see contact_list.py.
+#: radius of the bounding sphere, displacement of the geometry in a step, and 1 if contact_list.py
+#: lists its contacts.
 LOW, HIGH, REACH, WAY, ASKED = 12, 15, 18, 19, 20
 
-#: Bounds are wider by this part of the size, so that rounding errors separate no touching pair.
+#: Bounds are enlarged by this part of the size, so that rounding errors exclude no touching pair.
 BOUND_MARGIN = 1e-12
 
 
@@ -79,18 +79,19 @@ def bound(m, g, place, reach):
 
 @kernel
 def sweep(m, count, place, order, pairs, first, number_of, found):
-    """Write the pairs whose bounds overlap, in any order; return their number.
+    """Write the numbers of the pairs whose bounds overlap, in any order; return how many.
 
     Args:
         m: the Model.
         count: number of geometries to sweep; these are the first geometries.
         place: the rows of the geometries, see `place_geom` and `bound`.
         order: numbers of the geometries, in the order of the last call. If a number is out of
-            range, or all are zero, the sort starts anew.
+            range, or all are zero, the sort starts from the beginning.
         pairs: (n, 2), pairs of geometries, the lower number first, in ascending order.
         first: for each geometry, its first pair with a later geometry.
-        number_of: for each geometry, the number of its pairs with later geometries.
-        found: receives the numbers of the pairs, as many as fit.
+        number_of: for each geometry, how many pairs it has with later geometries.
+        found: receives the numbers of the pairs; those beyond its length are counted but not
+            written.
     """
     _sort_along_x(place, order, count)
     number = 0
@@ -102,7 +103,7 @@ def sweep(m, count, place, order, pairs, first, number_of, found):
             h = order[k]
             if place[h, LOW] > right:
                 break
-            # one branch, because no processor can predict which of four tests fails
+            # one branch, because a processor cannot predict which of four tests fails
             gap = max(place[h, LOW + 1] - high_y, low_y - place[h, HIGH + 1])
             gap = max(gap, place[h, LOW + 2] - high_z, low_z - place[h, HIGH + 2])
             if gap > 0.0 or not bounds_near(m, place, g, h):
@@ -119,7 +120,7 @@ def sweep(m, count, place, order, pairs, first, number_of, found):
 @kernel
 def _sort_along_x(place, order, count):
     """Sort the order of the last call by insertion: it is nearly sorted."""
-    sound = count < 2 or order[0] != order[1]  # after a reset all entries are zero
+    sound = count < 2 or order[0] != order[1]  # after a reset all entries of `order` are zero
     for n in range(count):
         sound = sound and order[n] >= 0 and order[n] < count
     if not sound:
@@ -138,7 +139,8 @@ def _sort_along_x(place, order, count):
 def _pair(pairs, low, end, h):
     """Return the number of the pair whose later geometry is h, from `low` to `end`, or -1."""
     if low < end:
-        place = low + h - pairs[low, 1]  # right if no pair of the geometry is left out
+        # the right pair if the geometry has a pair with every later geometry
+        place = low + h - pairs[low, 1]
         if low <= place < end and pairs[place, 1] == h:
             return place
     high = end

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Four points of A - B that are not in a plane: the tetrahedron with which a polytope starts."""
+"""The tetrahedron with which a polytope starts: four points of A - B that are not in a plane."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from rbdyn_ros.engine.collision.smooth_step import tangents
 from rbdyn_ros.engine.collision.support import farthest
 from rbdyn_ros.engine.compiler.jit import kernel
 
-#: Search directions around a direction v of known depth: STEEP v plus each tangent AROUND.
+#: Around a direction v of known depth, the search directions are STEEP v plus a tangent AROUND.
 STEEP = 2.0
 AROUND = ((1.0, 0.0), (-0.5, 0.866), (-0.5, -0.866))
 
@@ -43,7 +43,10 @@ def points_around(m, a, b, R, t, v, S, names):
 
 @kernel
 def filled(m, a, b, R, t, S, names, n, thin):
-    """Add points to a simplex until it is a tetrahedron; return its size, and a normal if flat."""
+    """Add points to a simplex until it is a tetrahedron.
+
+    Return its size, and its normal if flat.
+    """
     normal = (0.0, 0.0, 1.0)
     while n < 4:
         grown = False
@@ -76,7 +79,7 @@ def _outwards(S, n, k):
         )
     along = sub3(load3(S, 1), load3(S, 0))
     if n == 2:
-        # the axis most perpendicular to the segment, and two more directions around it
+        # the coordinate axis most perpendicular to the segment, and two more directions around it
         x, y, z = abs(along[0]), abs(along[1]), abs(along[2])
         axis = (1.0, 0.0, 0.0)
         if y <= x and y <= z:

@@ -7,10 +7,10 @@ from rbdyn_ros.engine.algebra.spatial import dot3, load3, sub3
 from rbdyn_ros.engine.compiler.jit import inline, kernel
 from rbdyn_ros.model.geometry.triangle_meshes import LEAF
 
-#: Rows of a search: number of open nodes, next triangle, the triangle after the last, the nodes.
+#: Rows of a search's state: number of open nodes, next triangle, end of the triangles, the nodes.
 OPEN, NEXT, END, NODES = 0, 1, 2, 3
-#: Length of the array of a search. A tree of a million triangles has 18 levels, and each level
-#: leaves at most one node open.
+#: Length of a search's state. A tree of a million triangles has 18 levels, and each level leaves
+#: at most one node open.
 WALK = 64
 
 
@@ -23,7 +23,7 @@ def mesh_of(m, o):
 
 @inline
 def begin_triangles(m, o, walk):
-    """Begin a search of the triangles of a mesh."""
+    """Begin a search through the triangles of a mesh; `walk` receives the state of the search."""
     walk[OPEN, 0] = 1
     walk[NEXT, 0] = walk[END, 0] = 0
     walk[NODES, 0] = 0

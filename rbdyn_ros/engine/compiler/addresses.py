@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Calls of machine code by its address, in the code that intrinsics generate."""
+"""Generate calls of machine code by its address, for use in intrinsics."""
 
 from __future__ import annotations
 
@@ -15,6 +15,6 @@ VOID = ir.VoidType()
 def call_address(
     builder: ir.IRBuilder, address: Any, arguments: Sequence[Any], result: ir.Type = VOID
 ) -> Any:
-    """Call the function at an address, with the type given by the arguments and the result."""
+    """Generate a call of the function at an address; arguments and result determine its type."""
     kind = ir.FunctionType(result, [argument.type for argument in arguments])
     return builder.call(builder.inttoptr(address, kind.as_pointer()), arguments)

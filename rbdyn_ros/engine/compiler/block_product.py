@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The product of two 6 x 6 blocks, in vector instructions.
+"""The product of two 6 x 6 blocks, by vector instructions.
 
-Numba compiles loops of six numbers, or six numbers by name, to one instruction a number. The code
-here has vectors of four and two numbers, which LLVM turns into the instructions of any processor.
-It takes a third of the time.
+Numba compiles loops over six numbers, or six named numbers, to one instruction per number. This
+code uses vectors of four and two numbers, which LLVM compiles for any processor, and takes a third
+of the time.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from rbdyn_ros.engine.compiler.jit import DISABLED
 _DOUBLE, _INDEX = ir.DoubleType(), ir.IntType(64)
 #: Vectors of a row: their first column and their length.
 _PARTS = ((0, 4), (4, 2))
-#: Order of the sum: the last rows, of linear motion, have the largest numbers, and cancel first.
+#: Order of the sum: the last rows (linear motion) come first, because their large numbers cancel.
 _ORDER = range(5, -1, -1)
 _CONTRACT = ("contract",)  # as in jit.OPTIONS
 
@@ -39,7 +39,7 @@ def _compiled(context: Any, C: Any, c: Any, A: Any, a: Any, B: Any, b: Any) -> A
 
 
 def _write(builder: Any, C: Any, A: Any, B: Any) -> None:
-    """Write the code for three pointers."""
+    """Generate the code that subtracts A^T B from C, for three pointers to blocks."""
     rows = [[_load(builder, B, 6 * k + first, size) for first, size in _PARTS] for k in range(6)]
     for i in range(6):
         found = [_load(builder, C, 6 * i + first, size) for first, size in _PARTS]
@@ -65,7 +65,7 @@ def _load(builder: Any, start: Any, n: int, size: int) -> Any:
 
 
 def _spread(builder: Any, number: Any, size: int) -> Any:
-    """Return a vector of equal numbers."""
+    """Return a vector of `size` copies of a number."""
     vector = ir.VectorType(_DOUBLE, size)
     first = builder.insert_element(ir.Constant(vector, ir.Undefined), number, ir.IntType(32)(0))
     places = ir.Constant(ir.VectorType(ir.IntType(32), size), [0] * size)

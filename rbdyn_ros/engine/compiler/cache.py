@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Machine code on disk, in files with checksums.
 
-A file begins with the hash of its content. A damaged file counts as missing: it is removed, and
-its code is compiled and written again. Without a writable folder the program runs on and logs a
-warning once.
+A file begins with the hash of its content. A damaged file is removed, and its code is compiled and
+written again. Without a writable folder the program runs anyway and logs a warning once.
 """
 
 from __future__ import annotations
@@ -56,7 +55,7 @@ def read(file: str | Path) -> bytes | None:
 
 
 def write(file: str | Path, content: bytes) -> None:
-    """Write a file, completely or not at all. A failure raises no error."""
+    """Write a file, completely or not at all. A failure logs a warning but raises no error."""
     folder = Path(file).parent
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -73,9 +72,9 @@ def write(file: str | Path, content: bytes) -> None:
 
 @contextlib.contextmanager
 def alone(folder: str, name: str) -> Iterator[None]:
-    """Make other processes wait before they compile code of the same name for the same folder.
+    """Make other processes wait until this block ends before they compile the code `name`.
 
-    They find the code in the folder afterwards. They do not wait without a folder or if its file
+    Afterwards they find the code in the folder. They do not wait if there is no folder or its file
     system has no locks. They wait at most PATIENCE, because a process can be suspended while it
     compiles.
     """
@@ -88,7 +87,7 @@ def alone(folder: str, name: str) -> Iterator[None]:
 
 
 def _lock(file: IO[str]) -> None:
-    """Lock a file until it is closed, or give up after some minutes."""
+    """Lock a file until it is closed, or give up after PATIENCE."""
     end = time.monotonic() + PATIENCE
     while not _is_locked_now(file) and time.monotonic() < end:
         time.sleep(0.02)
@@ -103,7 +102,7 @@ def _is_locked_now(file: IO[str]) -> bool:
 
 
 def warn_once(folder: str | Path, reason: str) -> None:
-    """Log, once in a process, that code is compiled again at every start."""
+    """Log, once in each process, that code is compiled again at every start, with the reason."""
     if not _warned:
         _warned.append(reason)
         _log.warning(
@@ -120,7 +119,7 @@ def _unpickled(content: bytes) -> Any:
 
 @functools.cache
 def _subfolder(source: str) -> Path:
-    """Return the folder for the files of a source, the same for all copies of this package.
+    """Return the folder for the code of a source file, the same for all copies of this package.
 
     The copies can share code because the name of the cache contains a hash of the sources.
     """
@@ -131,7 +130,7 @@ def _subfolder(source: str) -> Path:
 
 
 class _Locator(UserProvidedCacheLocator):
-    """Finds a function's files in a folder, which may be read-only.
+    """Tells Numba where the files of a function are; the folder may be read-only.
 
     The name of the folder contains a hash of the package's sources, so its files are never out of
     date. Numba's own locator would compile a function again when its line moves.
@@ -171,7 +170,7 @@ def _parts(code: CodeType, doc: str | None) -> tuple[object, ...]:
 
 
 class _Files(IndexDataCacheFile):
-    """The index and the data files of one function; a data file also holds its key.
+    """The index and the data files of one function; each data file also holds its key.
 
     The key is needed because two processes that compile different overloads at once can choose the
     same file name.
@@ -214,7 +213,7 @@ class _CallableImplementation(_Implementation):
     """Keeps machine code without the LLVM code that Numba stores next to it for linking.
 
     Kernels link the code of linking.py instead, and parsing Numba's LLVM code would take an eighth
-    of the time of a start.
+    of the start-up time.
     """
 
     def reduce(self, cres: Any) -> Any:
@@ -229,7 +228,7 @@ class _CallableImplementation(_Implementation):
 
 
 def _names_only(library: Any) -> bytes:
-    """Return LLVM code that defines the names of a library's functions, and nothing else."""
+    """Return LLVM code with empty definitions of a library's functions."""
     functions = library._get_module_for_linking().functions
     names = [each.name for each in functions if not each.is_declaration]
     code = "".join(f'@"{name}" = global i8 0\n' for name in names)
@@ -250,7 +249,7 @@ class KernelCache(FunctionCache):
     Args:
         function: the Python function.
         folder: folder of its files.
-        linked: whether other kernels call it, see linking.py.
+        linked: whether other kernels call the function, see linking.py.
     """
 
     def __init__(self, function: Callable[..., Any], folder: str, linked: bool = False) -> None:
@@ -264,8 +263,8 @@ class KernelCache(FunctionCache):
         """Return the code of a signature, or None.
 
         Numba's own method would first load the compiler's tables of types and SciPy's linear
-        algebra, which takes half of the time of a start. If code is compiled, the compiler loads
-        both anyway.
+        algebra, which takes half of the start-up time. If code must be compiled, the compiler
+        loads both.
         """
         with self._guard_against_spurious_io_errors():
             return self._load_overload(sig, target_context)

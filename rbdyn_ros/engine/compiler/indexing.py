@@ -1,18 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Arrays in kernels whose indices count from the start.
+"""Arrays in kernels without negative indices.
 
-In Numba a negative index counts from the end. For an index that could be negative, such as the
-number of a body from an array, each access then needs three more instructions. Without them a step
-with contact takes 3 to 19 % less time.
+In Numba a negative index counts from the end. If an index could be negative, such as a body number
+from an array, each access needs three more instructions for this. Without them a step with contact
+takes 3 to 19 % less time.
 
-No kernel counts from the end: here an index of -1 is outside the array, and an index error with
-NUMBA_BOUNDSCHECK=1. Slices, and loops over an array, are Numba's own. Functions of users get
-Numba's own arrays, except for a Model or a Data in a Numba function of their own.
+No kernel counts from the end: here an index of -1 is outside the array, and raises an IndexError
+with NUMBA_BOUNDSCHECK=1. Slices of arrays and loops over arrays use Numba's code. User functions
+get Numba's own arrays, except if a Numba function takes a Model or a Data.
 
 This file uses Numba's interface for extensions: a subclass of its array type, which is the same in
-0.62 to 0.68, and Numba's code for an unsigned index. If the array type of a Numba version cannot
-be extended in this manner, kernels use Numba's own type, whose indices can count from the end;
-then only test_bounds_checked.py fails.
+0.62 to 0.68, and Numba's code for an unsigned index. If a Numba version does not allow this,
+kernels use Numba's own type, whose indices can count from the end; then only
+test_bounds_checked.py fails.
 """
 
 from __future__ import annotations
@@ -35,12 +35,12 @@ class PlainArray(types.Array):
 
     def copy(self, *args: Any, **changes: Any) -> types.Array:
         same = super().copy(*args, **changes)
-        if same.dtype != self.dtype:  # a view of the same memory as numbers of another kind
+        if same.dtype != self.dtype:  # a view of the same memory as numbers of another type
             return same
         return PlainArray(same.dtype, same.ndim, same.layout, readonly=not same.mutable)
 
     def above(self) -> types.Array:
-        """Return Numba's own type of this array."""
+        """Return Numba's own type for this array."""
         return types.Array(self.dtype, self.ndim, self.layout, readonly=not self.mutable)
 
 
@@ -69,7 +69,7 @@ def _same(context: Any, builder: Any, old: Any, new: Any, value: Any) -> Any:
 
 
 def _lowered(operation: Callable[..., Any]) -> Callable[..., Any]:
-    """Return the code of an access: Numba's own, with an unsigned index."""
+    """Return the generator of an access: Numba's own code, but with an unsigned index."""
 
     def access(context: Any, builder: Any, sig: Any, args: Any) -> Any:
         array, index_type, *rest = sig.args
@@ -91,11 +91,10 @@ def _selects_number(index: types.Type, array: types.Array) -> bool:
 
 
 def mark(builder: Any, access: Any, kind: str, constant: bool) -> None:
-    """Tell LLVM that accesses of different kinds never overlap, and that constants never change.
+    """Tell LLVM that an access overlaps no access of another kind, and constants never change.
 
-    Stores of one kind do not change numbers of another kind, and no store changes a constant. So
-    memory that a kernel reads as two kinds, as the rows of rollouts, must lie in arrays of Numba's
-    own type, which are not marked.
+    Memory that a kernel reads as two kinds, such as the rows of rollouts, must therefore be in
+    arrays of Numba's own type, which are not marked.
     """
     module = builder.module
     root = module.add_metadata(["rbdyn_ros"])

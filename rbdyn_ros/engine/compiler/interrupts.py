@@ -1,20 +1,21 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Ctrl-C, garbage collection and Python's stack while kernels are compiled or loaded.
+"""Handle Ctrl-C, garbage collection and Python's stack while kernels are compiled or loaded.
 
 LLVM calls Python while it compiles. A KeyboardInterrupt raised in such a call is lost, leaves a
 library without code, or crashes the process. So the interrupt is deferred until the present kernel
 is compiled.
 
-rclpy handles Ctrl-C in C, which Python's signal module does not report; its handler also wakes
-functions that wait for messages. So the handler of the operating system is saved and restored.
+rclpy handles Ctrl-C in C, so Python's signal module does not report its handler, which also wakes
+functions that wait for messages. So the handler is saved and restored by the operating system's
+functions.
 
 Python's garbage collector waits too. It would search the compiler's many objects again and again,
-which takes a fifth of the time of the first start with an empty cache.
+which takes a fifth of the start-up time with an empty cache.
 
-Python keeps frames in chunks of 16 KiB. A call across the end of a chunk maps a new chunk, and its
-return unmaps it. The compiler calls functions at such an end a hundred thousand times. So the
-outermost kernel is compiled from a frame that needs 8 MiB, which leaves 8 MiB of its chunk for the
-frames above it.
+Python stores frames in chunks of 16 KiB. A call that does not fit into the present chunk maps a
+new chunk, and the return unmaps it. At the end of a chunk the compiler would do so a hundred
+thousand times. So the outermost kernel is compiled from a frame that needs 8 MiB, which leaves 8
+MiB of its chunk for the frames above it.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ R = TypeVar("R")
 Handler = Callable[[int, Any], object]
 
 _LIBC = ctypes.CDLL(None)
-#: More than the size of a struct sigaction, which has 152 bytes in glibc [bytes].
+#: Buffer size for a struct sigaction, which has 152 bytes in glibc [bytes].
 SIZE = 256
 
 
@@ -43,7 +44,7 @@ class _Waiting:
     """Defers Ctrl-C in the main thread, the only thread that receives signals."""
 
     def __init__(self) -> None:
-        self.depth = 0  # number of nested blocks, with the handler below installed
+        self.depth = 0  # number of nested blocks in which the handler below is installed
         self.interrupted = False
         self.handler: Handler = self._remember
         self.action = ctypes.create_string_buffer(SIZE)
@@ -65,7 +66,10 @@ class _Waiting:
         self.depth += 1
 
     def leave(self) -> None:
-        """End a block: restore the handler of Ctrl-C; raise KeyboardInterrupt if Ctrl-C came."""
+        """End a block: restore the handler of Ctrl-C.
+
+        Raise KeyboardInterrupt if Ctrl-C was pressed.
+        """
         self.depth -= 1
         if self.depth == 0:
             signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -79,13 +83,13 @@ _waiting = _Waiting()
 
 
 def while_compiling(handler: Handler) -> None:
-    """From now on, call `handler` at Ctrl-C while kernels are compiled."""
+    """From now on, call `handler` if Ctrl-C is pressed while kernels are compiled."""
     _waiting.handler = handler
 
 
 @contextlib.contextmanager
 def deferred() -> Iterator[None]:
-    """Defer a Ctrl-C that would raise KeyboardInterrupt until the end of the block."""
+    """Defer the KeyboardInterrupt of a Ctrl-C until the end of the block."""
     if not _waiting.applies():
         yield
         return
@@ -120,5 +124,5 @@ def _with_room(function: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> R
     return function(*args, **kwargs)
 
 
-# slots of 8 bytes, whose memory is reserved but never touched
+# stack size in slots of 8 bytes: the memory is reserved but never used
 _with_room.__code__ = _with_room.__code__.replace(co_stacksize=(1 << 20) + 1024)

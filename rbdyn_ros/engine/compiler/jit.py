@@ -41,20 +41,20 @@ Cube = NDArray[np.float64]  # (k, n, n), contiguous
 P = ParamSpec("P")
 R = TypeVar("R")
 
-#: Folder of the code of kernels that others call, in each cache.
+#: Subfolder of each cache for the code of kernels that other kernels call.
 LINKED = "linked"
-#: Folder of the hashes of sources, next to the caches.
+#: Folder for the hashes of sources, next to the caches.
 SOURCES = "sources"
 
 DISABLED = bool(numba.config.DISABLE_JIT)
-# without Numba's runtime a kernel cannot allocate memory and counts no references
+# without Numba's runtime a kernel cannot allocate memory and does not count references
 OPTIONS = {"nogil": True, "error_model": "numpy", "fastmath": {"contract"}, "_nrt": False}
 
 _PACKAGE = Path(__file__).resolve().parents[2]
 
 
 def _inputs_hash(folder: Path) -> str:
-    """Return a hash of all inputs of the machine code; Numba itself checks one file only."""
+    """Return a hash of all inputs of the machine code; Numba itself checks only one file."""
     versions = f"{sys.version} {numba.__version__} {llvmlite.__version__}"
     digest = hashlib.sha256(f"{versions} {OPTIONS}".encode())
     digest.update(repr(processor()).encode())
@@ -65,7 +65,7 @@ def _inputs_hash(folder: Path) -> str:
 
 
 def _private_directory(path: Path) -> bool:
-    """Make a directory for this user only (it holds machine code); return whether that worked."""
+    """Make a directory that only this user can write; return whether this succeeded."""
     try:
         path.mkdir(mode=0o700, parents=True, exist_ok=True)
         path.chmod(0o700)
@@ -97,16 +97,16 @@ def _user_cache() -> Path | None:
     given = os.environ.get("XDG_CACHE_HOME")
     try:
         return Path(given or "~/.cache").expanduser() / "rbdyn_ros"
-    except RuntimeError:  # a user without a home, as in some containers
+    except RuntimeError:  # the user has no home directory, as in some containers
         return None
 
 
-#: Folder of the engine's machine code; "" if none can be made, or nothing is compiled.
+#: Folder of the engine's machine code; "" if no folder can be made, or nothing is compiled.
 CACHE_DIRECTORY = "" if DISABLED else _cache_directory()
 
 
 def cache_below(name: str, sources: Iterable[Path]) -> str:
-    """Return a subdirectory of the engine's cache, or "" if there is no cache.
+    """Return the subdirectory `name` of the engine's cache, or "" if there is no cache.
 
     Its name contains a hash of `sources`, so that edits of `sources` do not affect the engine.
     """
@@ -120,8 +120,8 @@ def cache_below(name: str, sources: Iterable[Path]) -> str:
 class Kernel:
     """A compiled function, as Numba's dispatcher, made at its first use.
 
-    Making the dispatchers of all kernels takes a fifth of the time of a start, which needs only a
-    few of them.
+    A program needs only a few of the dispatchers; making all of them would take a fifth of the
+    start-up time.
     """
 
     def __init__(
@@ -189,9 +189,9 @@ def _dispatcher(
 
 
 def callback(function: Callable[P, R], signature: Any, directory: str) -> CFunc:
-    """Return a function compiled to be called by its address; its code is kept in `directory`.
+    """Return a function compiled for calls by its address; its code is stored in `directory`.
 
-    Processes that start at the same time do not all compile it.
+    Of several processes that start at the same time, only one compiles the function.
     """
     made = CFunc(function, normalize_signature(signature), {}, dict(OPTIONS))
     _keep_in(directory, made, function)
@@ -203,7 +203,7 @@ def callback(function: Callable[P, R], signature: Any, directory: str) -> CFunc:
 def _keep_in(
     directory: str, compiled: Any, function: Callable[..., Any], linked: bool = False
 ) -> None:
-    """Make Numba keep the code of a function in a directory; "" keeps nothing."""
+    """Make Numba store the code of a function in a directory; "": the code is not stored."""
     if directory and Path(function.__code__.co_filename).is_file():
         folder = str(Path(directory, LINKED)) if linked else directory
         compiled._cache = KernelCache(function, folder, linked)
@@ -218,7 +218,7 @@ def is_cached(kernel: Any, directory: str) -> bool:
 
 
 def _name(function: Callable[..., Any]) -> str:
-    """Return the name of a function in a cache."""
+    """Return the name of a function's files in a cache."""
     return f"{Path(function.__code__.co_filename).stem}.{function.__qualname__}"
 
 
@@ -238,9 +238,9 @@ def kernels_in(
 
 kernel = kernels_in(CACHE_DIRECTORY)
 
-#: Compile a kernel that takes less than 5 ms for any robot, the time after which Python switches
-#: threads. Called from Python it keeps the GIL: releasing it takes a twelfth of a small robot's
-#: call.
+#: Compile a kernel that keeps the GIL when called from Python: releasing it would take a twelfth
+#: of the call for a small robot. The kernel must take less than 5 ms for any robot, the time after
+#: which Python switches threads.
 brief = kernels_in(CACHE_DIRECTORY, {**OPTIONS, "nogil": False})
 
 #: Compile a kernel that is always inlined: tuples of numbers then stay in registers.
@@ -250,9 +250,9 @@ _apart = kernels_in(CACHE_DIRECTORY, {**OPTIONS, "forceinline": False})
 
 
 def apart(function: Callable[P, R]) -> Callable[P, R]:
-    """Compile a kernel that is never inlined: rare code would take registers of its caller.
+    """Compile a kernel that is never inlined, because its rarely used code would take registers.
 
-    Any other kernel is always inlined if the first kernel that calls it is always inlined.
+    Any other kernel is always inlined if the first kernel that calls it is always inlined itself.
     """
     linking.APART.add(function)
     return _apart(function)

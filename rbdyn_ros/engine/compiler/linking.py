@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Kernels inside other kernels: only the outermost one becomes machine code.
+"""Kernels that other kernels call: only the outermost kernel becomes machine code.
 
-Numba optimises every kernel, gives it wrappers for Python and for C, and generates its machine
-code. It does so even if only other kernels call it, which contain a copy of it and are optimised
-again. Here a kernel that other kernels call stays LLVM code until the outermost kernel is
-optimised as a whole. This saves 40 % of the time of the first start with an empty cache.
+Numba optimises every kernel, gives it wrappers for Python and C, and generates its machine code,
+even if only other kernels call it. They contain a copy of it and are optimised again. Here a
+kernel that other kernels call remains LLVM code until the outermost kernel is optimised as a
+whole. This saves 40 % of the start-up time with an empty cache.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ APART: set[Any] = set()
 
 
 class _Nowhere:
-    """Stands in for the engine that holds machine code."""
+    """A placeholder for the LLVM engine that holds machine code."""
 
     def set_env(self, name: str, environment: Any) -> None:
-        """Drop the environment: only code that handles Python's objects needs it."""
+        """Do nothing: only code that handles Python's objects needs the environment."""
 
 
 class _LinkedLibrary(JITCodeLibrary):
@@ -40,7 +40,7 @@ class _LinkedLibrary(JITCodeLibrary):
         return _Nowhere()
 
     def _optimize_final_module(self) -> None:
-        """Leave the optimisation to the caller."""
+        """Do nothing: the library that links this code optimises it."""
 
     def _finalize_final_module(self) -> None:
         self._finalize_dynamic_globals()
@@ -53,7 +53,7 @@ class _LinkedLibrary(JITCodeLibrary):
 
 @register_pass(mutates_CFG=False, analysis_only=True)
 class _TakeLibrary(LoweringPass):
-    """Make the lowering write into a _LinkedLibrary."""
+    """A compiler pass that makes lowering write to a _LinkedLibrary."""
 
     _name = "take_library"
 
@@ -67,7 +67,7 @@ class _TakeLibrary(LoweringPass):
 
 @register_pass(mutates_CFG=False, analysis_only=True)
 class _KeepApart(LoweringPass):
-    """Forbid LLVM to inline the functions of APART."""
+    """A compiler pass that forbids LLVM to inline the functions in APART."""
 
     _name = "keep_apart"
 
@@ -95,15 +95,15 @@ class LinkedCompiler(compiler.CompilerBase):
 
 
 def reduced(result: Any) -> tuple[Any, ...]:
-    """Return the part of a compile result that is cached, without the type annotations."""
+    """Return the part of a compile result that is cached; type annotations are dropped."""
     described = result.fndesc
-    described.typemap = described.calltypes = None  # with the types, an entry may not be picklable
+    described.typemap = described.calltypes = None  # the types may not be picklable
     code = result.library.serialize_using_bitcode()
     return code, described, result.environment, result.signature
 
 
 def rebuilt(context: Any, payload: tuple[Any, ...]) -> Any:
-    """Return the compile result of a kernel in the cache."""
+    """Return the compile result of a kernel from the payload in the cache."""
     (name, _, bitcode), fndesc, environment, signature = payload
     library = _LinkedLibrary(context.codegen(), name)
     library._final_module = llvm.parse_bitcode(bitcode)

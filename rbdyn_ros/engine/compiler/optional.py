@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Stages that plain trees do not need. They are compiled when a Data needs them.
+"""Optional stages, which plain trees do not need; they are compiled when a Data needs them.
 
 All kernels that a tick can call are compiled with it, once for each entry point, so rare stages
-would slow the first tick of every robot. An optional stage is compiled once, when the first Data
-needs it; the tick of a plain tree only compares an address with zero.
+would delay the first tick of every robot. An optional stage is compiled once, when the first Data
+needs it. The tick of a plain tree only compares an address with zero.
 """
 
 from __future__ import annotations
@@ -27,16 +27,16 @@ SIGNATURE = types.void(types.int64, types.int64)
 
 Stage = Callable[[Any, Any], None]
 
-#: The stages by number, and by name for callers of uncompiled kernels.
+#: The stages by number and, for callers of uncompiled kernels, by name.
 _plain: dict[int | str, Stage] = {}
-_numbers = itertools.count(1)  # they replace addresses if nothing is compiled
+_numbers = itertools.count(1)  # numbers that replace addresses if nothing is compiled
 
 
 def optional_stage(name: str) -> Callable[[Stage], Stage]:
     """Return a decorator that registers a function as the stage `name`.
 
-    The function is at module level, because the cache identifies it by name. Its arguments are the
-    addresses of a Model's table and of a Data's row; it calls a kernel with the results of
+    The function must be at module level, because the cache identifies it by name. Its arguments
+    are the addresses of a Model's table and of a Data's row. It calls a kernel with the results of
     model_at and data_at.
     """
     assert name in (*STAGES, *DATA_STAGES, *OPTION_STAGES)
@@ -67,7 +67,7 @@ def _compiled(stage: Stage) -> Any:
 
 
 def call_stage(address: int, m: Any, d: Any) -> None:
-    """Call the stage at `address`."""
+    """Call the stage at `address` with a Model and a Data."""
     plain_stage(address)(m, d)
 
 

@@ -15,7 +15,7 @@ def sources_hash(sources: Iterable[Path], folder: Path) -> bytes:
     """Return the hash of the syntax trees of some files.
 
     Parsing the engine takes 0.7 s, so the result is stored in `folder` under the hash of the
-    texts.
+    files' texts.
     """
     texts = [source.read_bytes() for source in sorted(sources)]
     known = folder / hashlib.sha256(b"\0".join(texts)).hexdigest()[:16]

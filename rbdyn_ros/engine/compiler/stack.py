@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Small arrays on the stack of a kernel: its private scratch memory.
+"""Small arrays on the stack of a kernel, as private scratch memory.
 
 A kernel cannot allocate memory. Scratch arrays in a Data would be copied, reset and hashed with
-it, and scratch arrays passed as arguments would have to go through every function in between.
+it. As arguments, scratch arrays would have to be passed through every function in between.
 """
 
 from __future__ import annotations

@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Model, Options and Data as kernels see them.
 
-A kernel receives addresses: a Model is its table of int64 (sizes, addresses of stages and of its
-arrays, offsets of Data's fields), a Data is that table and the start of its row. `m.body_mass` or
-`d.xpos` in a kernel then builds an array over that memory with two loads, without counting
-references and with the trailing sizes as constants, so the compiler sees fixed strides.
+A kernel receives addresses. A Model is the address of its table of int64 (sizes, addresses of
+stages and of its arrays, offsets of a Data's fields). A Data is the address of this table and of
+its own row. In a kernel, `m.body_mass` or `d.xpos` makes an array over this memory with two loads.
+References are not counted, and the trailing sizes are constants, so the compiler knows the
+strides.
 """
 
 from __future__ import annotations
@@ -47,16 +48,16 @@ INT64 = ir.IntType(64)
 NUMBERS = (*SIZES, *STAGES)
 LOOPS = len(NUMBERS)
 
-#: Positions of the addresses before a Data's row.
+#: Positions of the stages' addresses in a Data's head, before its row.
 HEAD = {name: STAGES_AT + k for k, name in enumerate(DATA_STAGES)}
 
 
-#: Views of the modules that are imported, by name.
+#: Views of the imported modules, by name.
 _VIEWS: dict[str, types.Type] = {}
 
 
 class _AbsentView(types.Type):
-    """Stands in for a view whose module is not imported, in the signature of an overload."""
+    """A placeholder, in the signature of an overload, for a view whose module is not imported."""
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _named, (self.name,)
@@ -69,14 +70,14 @@ def _named(name: str) -> types.Type:
 class ViewType(types.Type):
     """Numba type of a Model, Options or Data; `fields` maps a name to its index in the table.
 
-    Files of compiled code hold only the name of a view: with its hundreds of fields in each
+    Files of compiled code store only the name of a view. With its hundreds of fields in each
     signature they would be more than twice as large.
 
     Args:
         name: name of the type.
         fields: the fields, in the order of the table.
         start: index of the first field in the table.
-        read_only: whether kernels may not write it.
+        read_only: whether kernels are forbidden to write to it.
         in_row: whether the table holds offsets into a row of numbers instead of addresses.
         sizes: the dims of the fields, in the order of the head of the table.
     """
@@ -125,7 +126,7 @@ DATA = ViewType("Data", DATA_FIELDS, _OPTIONS_START + len(OPTION_FIELDS), in_row
 
 @register_model(ViewType)
 class _ViewModel(models.StructModel):
-    """The address of the table, and the address of the row, or null if there is no row."""
+    """How Numba stores a view: the address of the table, and of the row or null without a row."""
 
     def __init__(self, manager: Any, kind: ViewType) -> None:
         members = [("table", types.voidptr), ("row", types.voidptr)]
@@ -142,7 +143,7 @@ class _ViewAttributes(AttributeTemplate):
 
 def _load(builder: ir.IRBuilder, table: ir.Value, position: int) -> ir.Value:
     value = builder.load(builder.gep(table, [INT64(position)]))
-    # kernels never write a table or a head: a loaded value stays valid after any store
+    # kernels never write to a table or a head, so a loaded value stays valid after any store
     value.set_metadata("invariant.load", builder.module.add_metadata([]))
     return value
 

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Accelerations with mimic joints, constraints and drive modes, by M = L^T D L.
 
-M contains mimic joints already (crb.py), dofs with a given acceleration are taken out of it, and
-constraints correct the solution in the metric of M (project.py). Damping is implicit if the step
-is implicit.
+M already includes mimic joints (crb.py). Dofs with a prescribed acceleration are eliminated from
+M, and constraints correct the solution in the metric of M (project.py). Damping is implicit if the
+integrator is.
 
 Source: RBDA eq 3.17, 3.20, section 6.5; section 9.1 (hybrid dynamics).
 """
@@ -23,8 +23,8 @@ from rbdyn_ros.engine.tree.loads import reflect, sum_subtrees
 from rbdyn_ros.engine.tree.stiffen import add_stops
 from rbdyn_ros.model.declared.options import ACCELERATION, FORCE, IMPLICIT, POSITION, VELOCITY
 
-#: Largest correction in one step [rad or m]. If constraints are violated at the start by more than
-#: this, the mechanism closes them in several steps.
+#: Largest displacement in one step that corrects constraints [rad or m]. A larger violation, for
+#: example at the start, is corrected in several steps.
 LARGEST_SHIFT = 0.1
 
 
@@ -87,16 +87,19 @@ def _correct_velocity_by_address(table, row):
 
 @kernel
 def correct_velocity(m, d):
-    """Write efc_push: the change of velocities that removes efc_vel. Call `accelerate` first."""
+    """Write efc_push: the change of velocities that makes efc_vel zero.
+
+    Call `accelerate` first.
+    """
     _displacement(m, d, d.efc_vel, d.efc_push)
 
 
 @kernel
 def correct(m, d):
-    """Write efc_shift: the displacement that removes efc_pos. Call `accelerate` first.
+    """Write efc_shift: the displacement that makes efc_pos zero. Call `accelerate` first.
 
-    It is the shortest displacement in the metric of M, so only constraint forces could cause it.
-    It is shortened to LARGEST_SHIFT.
+    It is the shortest such displacement in the metric of M, as constraint forces would cause it.
+    No component exceeds LARGEST_SHIFT.
     """
     _displacement(m, d, d.efc_pos, d.efc_shift)
     largest = 0.0
@@ -135,7 +138,7 @@ def prescribe(m, d):
 
 @kernel
 def free_force(m, d):
-    """Write qacc_step: applied, passive and contact forces less bias."""
+    """Write to qacc_step the forces: applied, passive and contact forces less the bias force."""
     for i in range(1, m.nbody):
         store6(d.pA, i, applied_bias(m, d, i, d.implicit_step[0]))
     sum_subtrees(m, d.pA)
@@ -157,7 +160,7 @@ def count_driven(m, d):
 
 @kernel
 def inertia_of_step(m, d):
-    """Write M to qLD, plus the terms of forces that are implicit in the step."""
+    """Write M plus the terms of forces that are implicit in the step, such as damping, to qLD."""
     step = d.implicit_step[0]
     for e in range(m.nM):
         d.qLD[e] = d.M[e]
@@ -174,7 +177,7 @@ def inertia_of_step(m, d):
 
 @kernel
 def _give_way(m, d):
-    """Subtract the effect of the given accelerations from the forces in qacc_step.
+    """Subtract the effect of prescribed accelerations from the forces in qacc_step.
 
     The rows and columns of driven dofs become rows and columns of the identity.
     """

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Equations of motion constraints: position error, its rate, and the right side of K qacc = k.
+"""Equations of motion constraints: position error, its rate, and the terms of K qacc = k.
 
-Each equation is kept as the wrenches its unit force exerts on bodies; K is their projection onto
-the joints. Position errors are small displacements: K is their derivative.
+An equation is stored as the wrenches that a unit constraint force exerts on bodies. K is their
+projection onto the joints, and the derivative of the position errors.
 
 Source: RBDA eq 3.11, section 3.4; loop joints are in loops.py.
 """
@@ -42,7 +42,7 @@ from rbdyn_ros.engine.tree.points import (
 )
 from rbdyn_ros.model.tree.constraints import ROLL_ROWS
 
-#: A row of K below this fraction of the terms in its sum is a rounding error.
+#: A row of K counts as a rounding error if it is below this fraction of the terms in its sum.
 NOISE = 1e-10
 
 
@@ -106,7 +106,8 @@ def _clean_row(m, d, r):
 
 @kernel
 def _length(m, d, i, r):
-    # sum of |x2 - x1| = length; its rate is the sum of u.(v2 - v1), u along each piece
+    # the sum of |x2 - x1| is the length; its rate is the sum of u.(v2 - v1), with u along each
+    # piece
     first, number = m.length_pointadr[i], m.length_pointnum[i]
     pieces = number if m.length_closed[i] else number - 1
     w = m.efc_wrenchadr[r]
@@ -134,7 +135,7 @@ def _length(m, d, i, r):
 
 @inline
 def _corner(m, d, n):
-    """Return the body of a corner, and the position of the corner in the world."""
+    """Return the body to which point n of a length is fixed, and its position in the world."""
     body = m.point_bodyid[n]
     return body, add3(load3(d.xpos, body), mat_vec(load9(d.xmat, body), load3(m.point_pos, n)))
 
@@ -156,9 +157,9 @@ def _gear(m, d, i, r):
 def _roll(m, d, i, r):
     """Write the equations of a body that touches a plane and does not slip on it.
 
-    The contact equation is holonomic, the two equations without slip are not. The slip is the
-    velocity of the body minus the velocity of the plane at the contact point c. Because c moves on
-    both, the rate of the slip contains (w_body - w_plane) x dc/dt. Source: RBDA eq 3.29.
+    The equation that keeps the contact is holonomic; the two that prevent slip are not. The slip
+    is the velocity of the body minus the velocity of the plane at the contact point c. Because c
+    moves on both, the rate of the slip contains (w_body - w_plane) x dc/dt. Source: RBDA eq 3.29.
     """
     body, plane = m.roll_bodyid[i, 0], m.roll_bodyid[i, 1]
     R = load9(d.xmat, plane)
@@ -193,8 +194,7 @@ def _spoke(m, d, i, body, normal, spin, turn):
     normal_dot = cross3(turn, normal)
     if dot3(own, own) == 0.0:  # a sphere
         return scaled3(normal, -r), scaled3(normal_dot, -r)
-    # the contact point of a disk is its lowest point, opposite to the normal projected on its
-    # plane
+    # the contact point of a disc is opposite to the normal's projection onto the disc's plane
     axis = mat_vec(load9(d.xmat, body), own)
     axis_dot = cross3(spin, axis)
     lean = dot3(normal, axis)

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Joints that close loops: T^T v_J = 0, with T the complement of the joint's motion axes.
 
-The joint library runs on the Model of the loop joints (model/tree/loops.py), where each joint is
-alone. Its position is the position closest to the poses of the two frames in the mechanism; the
-remaining displacement is the position error.
+The joint library runs on the Model of the loop joints (model/tree/loops.py), in which no joint is
+connected to another. The position of a loop joint is chosen closest to the poses of its two frames
+in the mechanism; the remaining displacement is the position error.
 
 Source: RBDA eq 3.36, 3.38, 3.44.
 """
@@ -40,10 +40,10 @@ from rbdyn_ros.engine.joints.library import guess_position
 from rbdyn_ros.engine.joints.manifold import integrate_joint
 from rbdyn_ros.engine.tree.points import point_velocity, turn_rate
 
-#: Most Newton steps for the position of a loop joint. If its axes are fixed in its frames, one
-#: step suffices, and a second step confirms the result.
+#: Largest number of Newton steps for a loop joint's position. If its axes are fixed in its frames,
+#: one step suffices, and a second step confirms the result.
 MAX_STEPS = 30
-SMALL_STEP = 1e-13  # [rad or m]
+SMALL_STEP = 1e-13  # a smaller Newton step is the last [rad or m]
 
 
 @kernel
@@ -56,7 +56,7 @@ def loop_equations(m, d, i):
     r, E = mat_vec(back, sub3(o_s, o_p)), mat_mul(back, R_s)
     number = m.loop_efcnum[i]
     ball = m.loop_ball[i] == 1
-    if ball:  # all rotations are free: the error is the distance along fixed axes
+    if ball:  # a ball joint: the error is the vector between the two centres
         x, y, z = mat_vec(transposed(E), r)
         apart = (0.0, 0.0, 0.0, x, y, z)
         for n in range(3):
@@ -87,7 +87,7 @@ def loop_equations(m, d, i):
 
 @inline
 def _joint_frame(m, d, i, side):
-    """Return the rotation and origin in the world of the joint's frame on one of its bodies."""
+    """Return the rotation and origin, in the world, of the joint's frame on one of its bodies."""
     body = m.loop_bodyid[i, side]
     R = load9(d.xmat, body)
     q, x = m.loop_quat[i, side], m.loop_pos[i, side]
@@ -111,8 +111,8 @@ def _turned(R, s):
 def _find_position(m, d, i, r, E, S, R):
     """Move joint i as close as possible to the pose r, E of F_s in F_p; return the error.
 
-    `m`, `d` belong to the loop joints. The error is a small displacement in F_s. Writes S, with
-    orthonormal rows, and R; both together give the motion axes of the joint.
+    `m` and `d` are those of the loop joints. The error is a small displacement in F_s. S, with
+    orthonormal rows, and R are written: the rows of R^T S are the motion axes of the joint.
     """
     first, number = m.jnt_dofadr_all[i], m.jnt_dofnum[i]
     guess_position(m, d, i, r)
@@ -128,7 +128,10 @@ def _find_position(m, d, i, r, E, S, R):
 
 @kernel
 def _see_joint(m, d, i, r, E, S, R):
-    """Write S (orthonormal rows) and R of joint i; return the displacement to r, E."""
+    """Write the motion axes of joint i as S (orthonormal rows) and R.
+
+    Return the displacement to r, E.
+    """
     first, number = m.jnt_dofadr_all[i], m.jnt_dofnum[i]
     r_J, R_J = ZERO3, IDENTITY
     if number > 0:
@@ -163,7 +166,7 @@ def _step_along(S, R, number, motion, out):
 
 @kernel
 def _apparent(m, d, i, v_J, S, R):
-    """Return c_J in F_p at the velocity v_J, which is in F_s."""
+    """Return the velocity-product acceleration c_J in F_p, at the velocity v_J in F_s."""
     first, number = m.jnt_dofadr_all[i], m.jnt_dofnum[i]
     change = ZERO6
     if number > 0:

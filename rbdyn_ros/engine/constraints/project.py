@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Constraint forces: the smallest change of accelerations such that K qacc = k.
+"""Constraint forces: they make the smallest change of the accelerations such that K qacc = k.
 
 With M = L^T D L, a row of K becomes a row of Y = K L^-1 D^-1/2, and Y Y^T is the Delassus matrix
 K M^-1 K^T. A QR decomposition of Y^T gives unique accelerations for any rank, and does not square
@@ -7,9 +7,9 @@ the condition number:
 
     Y^T P = Q R,  R^T t = P^T (k - K qacc_free),  D^1/2 L qacc = D^1/2 L qacc_free + Q t,
 
-and lambda of minimum norm from R P^T lambda = t. Whether rows depend on each other is a property
-of the geometry, not of the masses: if the rank of Y is doubtful, the order P and the rank are
-determined from K itself.
+and lambda is the solution of R P^T lambda = t with minimum norm. Whether rows depend on each other
+is a property of the geometry, not of the masses. So if the rank of Y is doubtful, the order P and
+the rank are determined from K.
 
 Source: RBDA eq 3.17; qr.py.
 """
@@ -31,8 +31,8 @@ from rbdyn_ros.engine.tree.crb import half_solve
 from rbdyn_ros.model.declared.options import FORCE
 from rbdyn_ros.model.tree.constraints import ROLL_ROWS
 
-#: Columns of K are scaled to the same length, because some are per radian and some per metre.
-#: Columns below this part of the largest are not scaled, because they may be rounding errors.
+#: Columns of K are scaled to equal length, because some are per radian and others per metre.
+#: Columns shorter than this part of the longest may be rounding errors and are not scaled.
 SMALL_COLUMN = 1e-6
 
 
@@ -56,7 +56,7 @@ def respond(m, d, x):
         d.row_order[r] = r
         d.row_size[r] = length2(d.row_response[r], 0, m.nv)
     _measure_together(m, d)
-    # only numbers can show which rows are certainly independent; symbols use the branch with K
+    # while symbols are traced, the rank is not known: use the branch with K
     d.row_rank[0] = UNSURE
     if m.nv == 0 or is_known(d.row_response[0, 0]):
         d.row_rank[0] = decompose_sure(
@@ -117,12 +117,12 @@ def choose_rows(m, d):
 
 @kernel
 def _measure_together(m, d):
-    """Set row_size of all force rows of a loop joint to the largest of them.
+    """Set row_size of all force rows of a loop joint to their largest row_size.
 
     The same holds for its moment rows, and for the three rows of a body that rolls.
 
-    A row that cannot be violated in some pose is zero there and short nearby. Relative to its own
-    length, it would not be found to depend on the others.
+    A row that cannot be violated in some pose is zero in this pose and short near it. Compared
+    with its own short length, it would seem independent of the other rows.
     """
     for i in range(m.nloop):
         first, number = m.loop_efcadr[i], m.loop_efcnum[i]
@@ -149,7 +149,7 @@ def _is_force(d, i, n):
 
 @inline
 def bend(m, d, rest, x):
-    """Write the shortest x = Q t with Y x = rest, and t to row_step."""
+    """Write the shortest x = Q t with Y x = rest, and write t to row_step."""
     shortest(
         d.row_response, d.row_rank[0], m.nv, d.row_order, d.row_diag, d.row_beta,
         rest, d.row_step, x,

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """QR decomposition of rows that may depend on each other: Y^T P = Q R, by Householder.
 
-The decomposition is in place: after step s the chosen row holds the column of R above its diagonal
-in the entries before s, and the vector of the reflection from entry s on. The arrays are
-Y (count, n); `order` (count,), the rows in elimination order; `size` (count,), squared reference
-lengths of the rows; `left` (count,), squared lengths of their remainders; `diag`, the diagonal
-of R; and `beta`, the factors of the reflections.
+The decomposition is in place. After step s the chosen row holds, in the entries before s, the
+column of R above the diagonal, and from entry s on the vector of the reflection. The arrays are Y
+(count, n); `order` (count,), the rows in elimination order; `size` (count,), squared reference
+lengths of the rows; `left` (count,), squared lengths of their remainders; `diag`, the diagonal of
+R; and `beta`, the factors of the reflections.
 
 Source: Golub, Van Loan, Matrix Computations, sections 5.1 and 5.4.
 """
@@ -16,10 +16,10 @@ import numpy as np
 
 from rbdyn_ros.engine.compiler.jit import inline, is_zero, kernel, select
 
-#: A row whose remainder is shorter than this part of its size counts as dependent on the others.
+#: A row counts as dependent on other rows if its remainder is shorter than this part of its size.
 #: The limit is larger than rounding errors require: when a mechanism passes a singular pose, two
-#: rows are nearly dependent for a moment, and their difference would enlarge the error of the step
-#: a thousand times. During that moment they count as a single row.
+#: rows are nearly dependent for a moment, and dividing by their difference would enlarge the
+#: step's error a thousand times.
 DEPENDENT = 1e-3
 
 
@@ -33,7 +33,7 @@ UNSURE = -1
 
 @kernel
 def decompose(Y, count, n, order, size, left, diag, beta):
-    """Decompose Y; the row with the largest relative remainder comes next. Return the rank."""
+    """Decompose Y, always with the row of the largest relative remainder next. Return the rank."""
     threshold = DEPENDENT * DEPENDENT
     return _decompose(Y, count, n, order, size, left, diag, beta, threshold, threshold)
 
@@ -73,7 +73,7 @@ def decompose_ordered(Y, count, n, rank, order, diag, beta):
 
 @inline
 def _eliminate(Y, s, count, n, order, left, diag, beta):
-    """Make a row the s-th of R by a reflection of columns s and up, and reflect the later rows."""
+    """Eliminate the s-th row by a reflection of columns s and up; reflect the later rows."""
     v = Y[order[s]]
     length = np.sqrt(left)
     # 2 / v.v with v = y - diag e_s
@@ -121,7 +121,8 @@ def _longest(left, size, s, count, order):
 @inline
 def _reflect(v, beta, s, n, x):
     along = beta * dot(v, x, s, n)
-    if not is_zero(along):  # often zero: many constraints have no dof in common
+    # skip zeros, which are frequent: many constraints have no dof in common
+    if not is_zero(along):
         for k in range(s, n):
             x[k] -= along * v[k]
 
@@ -174,7 +175,7 @@ def multipliers(Y, count, rank, order, diag, step, gram, work, force):
 
 @kernel
 def _least(Y, count, rank, order, diag, step, gram, work, force):
-    """Write R^T (R R^T)^-1 step, by Cholesky."""
+    """Write force = R^T (R R^T)^-1 step, the solution of minimum norm, by Cholesky's method."""
     for s in range(rank):
         work[s] = step[s]
         for i in range(s + 1):

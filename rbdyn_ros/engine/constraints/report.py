@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Constraint forces and drive forces, from the accelerations.
+"""Compute constraint forces and drive forces from the accelerations.
 
 Source: RBDA eq 3.15, 3.17.
 """

@@ -2,8 +2,8 @@
 """Inverse dynamics of closed loops: the forces of the actuated joints that cause a motion.
 
 The forces tau of the tree are shared between actuators u and constraints K^T lambda.
-With Q an orthonormal basis of the range of K^T, K^T lambda = Q w, and ||u|| is least where w is
-closest to Q^T tau, provided that joints without actuator get no force.
+With Q an orthonormal basis of the range of K^T, K^T lambda = Q w. Of all w for which joints
+without actuators need no force, the w closest to Q^T tau gives the least ||u||.
 
 Source: RBDA eq 3.14, 3.15.
 """
@@ -25,10 +25,10 @@ from rbdyn_ros.engine.constraints.wrenches import gear_rows
 from rbdyn_ros.engine.joints.follow import is_driven
 from rbdyn_ros.engine.tree.loads import add_to_drive, relieve_drives
 
-#: Rows of joints without actuator whose lengths differ by less than this part count as equal, so
-#: that rounding errors do not decide between them. If the constraints cannot carry all demanded
-#: forces (a floating robot with an object in its hand), the forces of the last joints are carried:
-#: the object comes after the robot, so it is carried, and the rest stays at the robot's root.
+#: Rows of joints without actuator whose relative lengths differ by less than this count as equal,
+#: so that rounding errors do not decide between them. Constraints may be unable to carry all
+#: demanded forces, as for a floating robot with an object in its hand. Then the forces of the last
+#: joints, which belong to the object, are carried, and the rest stays at the robot's root.
 TIE = 1e-9
 
 
@@ -39,12 +39,12 @@ def _by_address(table, row):
 
 @kernel
 def share(m, d):
-    """Replace qfrc_inverse by the least forces of actuated joints.
+    """Replace qfrc_inverse by the smallest forces of the actuated joints for the same motion.
 
     Call `rne_acc` and `constraint` first.
 
-    A force that no actuator can supply stays at the joints without actuator. The function writes
-    efc_force, efc_rank and qfrc_constraint too.
+    A force that neither actuators nor constraints can supply stays at the joints without actuator.
+    efc_force, efc_rank and qfrc_constraint are written too.
     """
     K = d.row_response
     for r in range(m.nefc):
@@ -117,7 +117,7 @@ def _relieve_passive(m, d, rank):
             rest -= row[s] * d.row_shift[s]
         d.share_rest[count] = rest
         d.share_order[count] = count
-        # the size of the unit vector is 1; TIE makes the last of equal rows the first choice
+        # compare with 1, the length of the unit vector; TIE prefers the last of equal rows
         d.share_work[1, count] = 1.0 + TIE * (m.nv - k)
         count += 1
     found = decompose(d.share_rows, count, rank, d.share_order, d.share_work[1], d.share_work[5],

@@ -10,7 +10,7 @@ import numpy as np
 
 from rbdyn_ros.engine.compiler.jit import kernel
 
-#: A row shorter than this fraction of its first length depends on the rows before it.
+#: If orthogonalisation shortens a row to less than this part, it depends on the rows before it.
 DEPENDENT = 1e-10
 
 
@@ -56,15 +56,15 @@ def solve_upper(R, number, x):
 def complement(S, number, T):
     """Write the first 6 - number rows of T: orthonormal, perpendicular to the rows of S.
 
-    They are unit vectors in order, minus their projections onto the rows found so far; if S
+    Each is a unit vector minus its projections onto the rows of S and the rows found so far. If S
     consists of unit vectors, so does T.
     """
     have = 0
     for axis in range(6):
         if have == 6 - number:
             return
-        # the squares of the six lengths add up to the number of missing rows, so one length is
-        # above 1 / sqrt(6) = 0.408; the skipped vectors are shorter
+        # the squared lengths of the six remainders add up to the number of missing rows, so one
+        # length is at least 1 / sqrt(6) = 0.408; shorter remainders are skipped
         length = _without(S, number, T, have, axis)
         if length > 0.4:
             for n in range(6):

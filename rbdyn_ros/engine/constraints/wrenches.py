@@ -13,19 +13,19 @@ from rbdyn_ros.model.tree.constraints import ROLL_ROWS
 
 @inline
 def length_rows(m):
-    """Return the first equation of the lengths, which come after the loop joints."""
+    """Return the number of the first length equation; equations of loop joints come before it."""
     return gear_rows(m) - m.nlength
 
 
 @inline
 def gear_rows(m):
-    """Return the first equation of the gears."""
+    """Return the number of the first gear equation."""
     return roll_rows(m) - m.ngear
 
 
 @inline
 def roll_rows(m):
-    """Return the first equation of the bodies that roll, each of which has three."""
+    """Return the number of the first equation of rolling bodies; each body has three."""
     return m.nefc - ROLL_ROWS * m.nroll
 
 
@@ -41,7 +41,7 @@ def clear(m, d):
 
 @inline
 def attach(m, d, r, w, body, x, n, f):
-    """Add moment n and force f at x in the world on a body to wrench w of equation r.
+    """Add the moment n and the force f, at x in the world, on a body to equation r, as wrench w.
 
     The power of the wrench is added to efc_vel. Its product with the acceleration of the body at
     qacc = 0 is subtracted from efc_aref.

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Contact: points, forces, and their effect on a step.
 
-In points/, obstacles, pairs and terrain find points, which contact_list lists; start writes
-velocities and, with contact_constants, the constants of the law. In law/, force has the law, and
-body_sums adds it up for the dynamics. In solve/, linearise makes the law linear, and solve_step
-finds the forces of a step, until the test in convergence shows that they are exact.
+In points/, obstacles.py, pairs.py and terrain.py find the contact points, contact_list.py lists
+them, and start.py writes their velocities and constants. In law/, force.py has the law of a
+contact, contact_constants.py its constants, and body_sums.py the sums of forces over bodies. In
+solve/, solve_step.py finds the forces of a step with the linearised law (linearise.py), and
+convergence.py tests whether they have converged.
 """

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Calls from kernels to functions of the user, by the address in the Model.
+"""Calls from kernels to user functions, whose addresses are in the Model.
 
-The functions take four pointers to doubles; user.py makes them. An indirect call costs some
-nanoseconds, but a new joint type needs no new compilation of the engine.
+The functions take four pointers to doubles; user.py compiles them. An indirect call costs some
+nanoseconds, but the engine need not be compiled again for a new joint type.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ SIGNATURE = types.void(*[types.CPointer(types.float64)] * 4)
 
 
 def call(address, a, b, c, d):
-    """Call the function at `address` with the starts of four arrays."""
+    """Call the function at `address` with pointers to the first entries of four arrays."""
     callbacks.by_address(address).plain(a, b, c, d)
 
 

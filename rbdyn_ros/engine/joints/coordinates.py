@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The dof that a coordinate acts on: its own, or its leader's for a mimic joint.
+"""The dof that a coordinate belongs to: its own dof, or the leader's for a mimic joint.
 
-Coordinates are entries of qvel_all. A driven coordinate acts on no dof: its motion is given.
+Coordinates are entries of qvel_all. A driven coordinate has no dof: its motion is prescribed.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from rbdyn_ros.engine.joints.follow import is_driven
 
 @inline
 def acts_on(m, j, c):
-    """Return the dof that coordinate c of joint j acts on, or -1, and the ratio."""
+    """Return the dof of coordinate c of joint j, or -1, and the coordinate's ratio to this dof."""
     if c < m.nv:
         return c, 1.0
     if is_driven(m, c):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Motion of joints without freedom: driven joints and mimic joints.
+"""Motion of joints without a free coordinate: driven joints and mimic joints.
 
 Source: RBDA eq 3.11, explicit constraints q = gamma(y), and eq 3.30.
 """
@@ -12,7 +12,7 @@ from rbdyn_ros.engine.joints.motion import drive
 
 @kernel
 def expand(m, d):
-    """Write the entries of qpos_all and qvel_all behind qpos and qvel."""
+    """Write the entries of qpos_all and qvel_all that follow qpos and qvel."""
     if m.ndrive > 0:
         drive(m, d)
     follow(m, d)
@@ -41,6 +41,6 @@ def follow_acceleration(m, d):
 def is_driven(m, k):
     """Return whether an entry of qvel_all belongs to a driven joint.
 
-    Loops over all bodies test k < nv first, which is faster for plain trees.
+    Loops over all bodies test k < nv before they call this, which is faster for plain trees.
     """
     return k >= m.nv and k < m.nv + m.ndrive

@@ -49,8 +49,8 @@ def frame_s(m, xpos, xmat, i, reverse):
 @inline
 def turned(m, j, q):
     """Return the rotation of F_s: the rotation of F_p, then a rotation by q about jnt_axis."""
-    # R(q) = P + cos(q) Q + sin(q) W: Rodrigues' formula times the rotation E0 of F_p,
-    # P = E0 a a^T, Q = E0 (1 - a a^T), W = E0 [a x]; E0 = 1 in a reversed joint
+    # R(q) = P + cos(q) Q + sin(q) W is Rodrigues' formula times the rotation E0 of F_p, with P =
+    # E0 a a^T, Q = E0 (1 - a a^T), W = E0 [a x]; E0 = 1 in a reversed joint
     c, s = np.cos(q), np.sin(q)
     b = m.jnt_rotbase[j]
     return (
@@ -68,7 +68,7 @@ def turned(m, j, q):
 
 @inline
 def turn(a, q):
-    """Return the rotation by q about a unit axis."""
+    """Return the rotation matrix of the angle q about the unit axis a."""
     # Rodrigues' formula: 1 cos + a a^T (1 - cos) + [a x] sin
     c, s = np.cos(q), np.sin(q)
     x, y, z = a
@@ -82,7 +82,7 @@ def turn(a, q):
 
 @inline
 def in_plane(m, j, x, y):
-    """Return a vector in the plane of the joint's x and y axes, in the joint frame."""
+    """Return the vector with components x and y along the joint's axes, in the joint frame."""
     B = m.jnt_basis[j]
     return B[0] * x + B[3] * y, B[1] * x + B[4] * y, B[2] * x + B[5] * y
 

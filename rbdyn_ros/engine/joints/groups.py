@@ -91,7 +91,7 @@ def log_mat(R):
 
 @inline
 def travelled(u, v):
-    # V(u) v = v + b u x v + c u x (u x v): displacement of a constant velocity in a turning frame
+    # V(u) v = v + b u x v + c u x (u x v): displacement by a constant velocity in a rotating frame
     square = u[0] * u[0] + u[1] * u[1] + u[2] * u[2]
     half = 0.5 * np.sqrt(square)
     b = 0.5 * _sinc(half) * _sinc(half)  # (1 - cos) / angle^2

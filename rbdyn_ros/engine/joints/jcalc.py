@@ -7,8 +7,8 @@ A joint leads from its predecessor's frame F_p to its successor's frame F_s. Vec
 axes about the tree's centre of mass, so a reversed joint (RBDA table 4.2) is the same joint with
 its two frames exchanged and its motion negated, without any transform.
 
-Forward joints of common types (jnt_common) are inlined into the loops over bodies; all others are
-optional stages, compiled only when a Model has them.
+Code for joints of common types that are not reversed (jnt_common) is inlined into the loops over
+bodies. All other joints use optional stages, which are compiled only when a Model needs them.
 
 Source: RBDA table 4.1 and sections 4.4, 4.5 (jcalc); names and layout are MuJoCo's.
 """
@@ -68,7 +68,7 @@ PLANAR = int(JointType.PLANAR)
 
 @inline
 def joint_pose(m, d, j, i):
-    """Return the position and rotation of body i in its parent body, at d.qpos."""
+    """Return the position and rotation of body i, moved by joint j, in its parent, at d.qpos."""
     r, E = load3(m.body_pos, i), load9(m.body_mat, i)
     if m.jnt_common[j]:
         return _common_successor(m, d, j, r, E)
@@ -100,7 +100,7 @@ def _uncommon_pose(m, d):
 
 @inline
 def _successor(m, d, j, r, E):
-    """Return the position and rotation of F_s from the position r and rotation E of F_p."""
+    """Return the position and rotation of F_s, given the position r and rotation E of F_p."""
     if m.jnt_type[j] <= PLANAR:
         return _common_successor(m, d, j, r, E)
     return library_successor(m, d, j, r, E)
@@ -150,7 +150,7 @@ def _motion_by_address(table, row):
 
 @kernel
 def _uncommon_motion(m, d):
-    """Write cdof of joint joint_now[0] about joint_pos."""
+    """Write cdof of the joint joint_now[0] about the point joint_pos."""
     j, i = d.joint_now[0], d.joint_now[1]
     origin = load3(d.joint_pos, 0)
     reverse = m.jnt_reversed[j] == 1
@@ -166,7 +166,10 @@ def _uncommon_motion(m, d):
 
 @inline
 def common_motion(m, j, i, origin, reverse, xpos, xmat, cdof):
-    """Write cdof as if the joint led from its predecessor, which is body i if `reverse`."""
+    """Write cdof of a joint from its predecessor to its successor.
+
+    If `reverse`, body i is the predecessor.
+    """
     kind = m.jnt_type[j]
     v = m.jnt_dofadr_all[j]
     R, p = frame_s(m, xpos, xmat, i, reverse)
@@ -222,7 +225,7 @@ def _velocity(m, d, j, v):
 
 @inline
 def _velocity_in_world(d, first):
-    """Do the same as _velocity for a free joint on the world, whose linear axes do not rotate."""
+    """As _velocity, for a free joint on the world, whose linear axes do not rotate."""
     v, w = ZERO3, ZERO3
     for k in range(first, first + 3):
         store6(d.cdof_dot_all, k, ZERO6)
@@ -243,7 +246,10 @@ def _velocity_by_address(table, row):
 
 @kernel
 def _uncommon_velocity(m, d):
-    """Write cdof_dot of joint joint_now[0]; replace joint_twist by the velocity of its body."""
+    """Write cdof_dot of the joint joint_now[0].
+
+    Replace joint_twist by the velocity of its body.
+    """
     j, i = d.joint_now[0], d.joint_now[1]
     v = load6(d.joint_twist, 0)
     reverse = m.jnt_reversed[j] == 1
@@ -262,7 +268,7 @@ def _reversed_velocity(m, d, j, v):
     end = first + m.jnt_dofnum[j]
     for k in range(first, end):
         v = add_scaled6(v, load6(d.cdof_all, k), d.qvel_all[k])
-    reached = carrier = v  # the body itself is the predecessor of a reversed joint
+    reached = carrier = v  # in a reversed joint the body itself is the predecessor
     for k in range(first, end):
         if m.dof_newframe[k]:
             carrier = reached

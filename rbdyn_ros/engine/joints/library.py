@@ -54,7 +54,7 @@ USER = int(JointType.USER)
 
 @kernel
 def library_successor(m, d, j, r, E):
-    """Return the position and rotation of F_s from the position r and rotation E of F_p."""
+    """Return the position and rotation of F_s, given the position r and rotation E of F_p."""
     kind = m.jnt_type[j]
     q = m.jnt_qposadr_all[j]
     qpos = d.qpos_all
@@ -94,7 +94,10 @@ def library_successor(m, d, j, r, E):
 
 @kernel
 def library_motion(m, d, j, i, origin, reverse):
-    """Write cdof as if the joint led from its predecessor, which is body i if `reverse`."""
+    """Write cdof of a joint from its predecessor to its successor.
+
+    If `reverse`, body i is the predecessor.
+    """
     kind = m.jnt_type[j]
     v = m.jnt_dofadr_all[j]
     cdof = d.cdof_all
@@ -132,8 +135,8 @@ def library_motion(m, d, j, i, origin, reverse):
 def guess_position(m, d, j, r):
     """Write a first guess of the position of joint j at which F_s is at r in F_p.
 
-    If full rotations matter (a pitch, a radius), the guess has the right number of rotations. For
-    a user-defined joint the guess is the last position.
+    If full rotations matter, as for a joint with a pitch or a radius, the guess has the right
+    number of rotations. For a user-defined joint the guess is the last position.
     """
     kind, q = m.jnt_type[j], m.jnt_qposadr[j]
     own = d.qpos[q : q + m.jnt_dofnum[j]]

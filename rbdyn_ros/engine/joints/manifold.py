@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rules of coordinates by joint type: integrate, differentiate, rates, springs.
+"""Rules for the coordinates of each joint type: integration, differences, rates, springs.
 
-Most types are flat: their velocities are the derivatives of their positions. The others have
-quaternions, or a velocity in the successor's frame; they are integrated by the exponential of
-their group.
+Most types are flat: their velocities are the derivatives of their positions. The other types have
+quaternions, or a velocity in the successor's frame, and are integrated by the exponential of their
+group.
 
 Source: RBDA section 4.5 and example 4.5.
 """
@@ -61,7 +61,7 @@ def integrate_joint(m, j, qpos, qvel, h):
 
 @kernel
 def _integrate_group(m, j, qpos, qvel, h):
-    """Move with a constant velocity in the moving frame: the exponential of SE(2) or SE(3)."""
+    """Move joint j at constant velocity in its moving frame: the exponential of SE(2), SE(3)."""
     kind = m.jnt_type[j]
     q, v = m.jnt_qposadr[j], m.jnt_dofadr[j]
     if kind == SIXDOF_FP or kind == SIXDOF_FS:
@@ -72,7 +72,7 @@ def _integrate_group(m, j, qpos, qvel, h):
         integrate_quat(qpos, q, qvel, v, h)
         if kind == SIXDOF_FP:
             p = add3(p, mat_vec(R, step))
-        else:  # the position is in the axes of the rotated frame
+        else:  # the position is given in the axes of the rotated frame
             p = mat_vec(transposed(quat_mat(qpos, q)), mat_vec(R, add3(p, step)))
         qpos[q + 4], qpos[q + 5], qpos[q + 6] = p
     else:
@@ -137,11 +137,11 @@ def _shift_between(m, j, qpos1, qpos2):
 
 @inline
 def joint_rate(m, j, rate, qvel, h):
-    """Replace `rate` of joint j by the current rate of its displacement u = h `rate`.
+    """Replace `rate` of joint j by the present rate u' of its displacement u = h `rate`.
 
-    integrate_joint takes a displacement u from the start of a step. For a flat joint u' is qvel.
-    For rotations qvel is the derivative of exp(u), so u' = dexp^-1(-u) w = w + [u, w] / 2 + [u,
-    [u, w]] / 12; the next term is of fourth order in h.
+    u is the displacement from the start of a step that integrate_joint applies. For a flat joint
+    u' is qvel. For rotations qvel is the derivative of exp(u), so u' = dexp^-1(-u) w = w + [u, w]
+    / 2 + [u, [u, w]] / 12; the next term is of fourth order in h.
     """
     kind = m.jnt_type[j]
     v = m.jnt_dofadr[j]
@@ -253,7 +253,9 @@ def _turning(qpos, rate, q):
 
 @kernel
 def joint_stretch(m, j, qpos, rest, stretch):
-    """Write the displacement of joint j from `rest`: the gradient of half the squared distance.
+    """Write the displacement of joint j from the position `rest`.
+
+    It is the gradient of half the squared distance to `rest`.
 
     The distance of two poses combines the distance of their origins and the angle between them.
     """

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The motion of driven joints, a function of time: sigma of v_J = S qd + sigma(t).
+"""The motion of driven joints as a function of time: sigma in v_J = S qd + sigma(t).
 
-A driven joint has no freedom; jcalc and the bias acceleration read its coordinates after the free
-coordinates in qpos_all, qvel_all and qacc_all. A mimic joint of a driven joint is driven too.
-Source: RBDA eq 3.30.
+A driven joint has no free coordinate. Its coordinates come after the free coordinates in qpos_all,
+qvel_all and qacc_all, where jcalc and the bias acceleration read them. A mimic joint of a driven
+joint is driven too. Source: RBDA eq 3.30.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ DRIVEN = int(JointClass.DRIVEN)
 
 @kernel
 def drive(m, d):
-    """Write the driven part of qpos_all, qvel_all and qacc_all from the time."""
+    """Write the driven part of qpos_all, qvel_all and qacc_all for the present time."""
     for j in range(m.njnt):
         q, v = m.jnt_qposadr_all[j], m.jnt_dofadr_all[j]
         if m.jnt_class[j] == DRIVEN and m.jnt_mimic[j] < 0:
@@ -49,7 +49,10 @@ def _is_locked(m, d, j):
 
 @inline
 def _time(m, d, j):
-    """Return the time of a drive; a locked drive has stopped (step/locks.py)."""
+    """Return the time of a drive.
+
+    A locked drive stays at the time at which it stopped (step/locks.py).
+    """
     return d.drive_stop[j] if _is_locked(m, d, j) else d.time
 
 
@@ -61,7 +64,7 @@ def _evaluate(m, d, c, time):
     if m.drive_period[c] > 0.0:
         time = begin + (time - begin) % m.drive_period[c]
     time = min(max(time, begin), end)
-    low, high = first, first + number - 1  # bisection: knot_time[low] <= time
+    low, high = first, first + number - 1  # bisection, with knot_time[low] <= time
     while low < high:
         middle = (low + high + 1) // 2
         if m.knot_time[middle] <= time:

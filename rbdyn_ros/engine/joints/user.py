@@ -38,18 +38,18 @@ from rbdyn_ros.model.declared.joints import TYPE_OF_NAME
 
 F = TypeVar("F", bound=Callable[..., None])
 
-#: Arguments of every joint; a parameter needs another name.
+#: Arguments that every joint has; no parameter may have these names.
 TAKEN = {field.name for field in dataclasses.fields(Joint)}.union(
     *(inspect.signature(add).parameters for add in (SystemBuilder.joint, SystemBuilder.loop))
 )
 
-_numbers = itertools.count(1)  # they replace addresses if nothing is compiled
+_numbers = itertools.count(1)  # numbers that replace addresses if nothing is compiled
 
 
 def register_joint(
     name: str, nv: int = 1, parameters: Sequence[str] = (), coordinates: Sequence[str] = ()
 ) -> Callable[[F], F]:
-    """Make a function the jcalc of a new joint type; used as a decorator.
+    """Return a decorator that registers a function as the jcalc of a new joint type.
 
     The function is `jcalc(q, qd, p, E, r, S, S_dot)`. Its inputs are read-only: q and qd (nv,),
     positions and their derivatives, and p, the parameters in their order. It writes the pose and
@@ -60,16 +60,17 @@ def register_joint(
     must not keep state, index out of bounds (compiled code does not check) or raise (the engine
     prints and ignores it). Source: RBDA section 4.4.
 
-    Before a Model with the type is made, the Python function is called at some positions: S must
-    be the derivative of the pose, S_dot the derivative of S. Register a type in every process,
-    before the first Model with it is made or loaded. A name may be registered again with the same
-    sizes: new Models use the new function, existing Models and their copies keep the old function.
+    Before a Model with the type is made, the Python function is called at some positions to check
+    that S is the derivative of the pose and S_dot is the derivative of S. Register a type in every
+    process, before the first Model with it is made or loaded. A name may be registered again with
+    the same sizes: new Models use the new function, existing Models and their copies keep the old
+    function.
 
     Args:
         name: name of the type, for Joint.type.
         nv: degrees of freedom, 1 to 6; the number of positions is the same.
-        parameters: names of the parameters of a joint of this type, at most 8.
-        coordinates: "rad" or "m" for each degree of freedom; all "rad" if left out.
+        parameters: names of the parameters of a joint of this type, up to 8 names.
+        coordinates: "rad" or "m" for each degree of freedom; empty: all "rad".
 
     Raises:
         ParameterError: an argument or the name is not allowed, or the function does not compile.
@@ -95,17 +96,17 @@ def register_joint(
 
 
 def register_motion(name: str, nv: int = 1) -> Callable[[F], F]:
-    """Make a function of time the motion of driven joints; used as a decorator.
+    """Return a decorator that registers a function of time as a motion of driven joints.
 
     The function is `motion(t, q, qd, qdd)`: it writes position, velocity and acceleration (nv,)
     of the joint's coordinates at time t [s]; at the call they are zero. Numba compiles it; it must
     not index out of bounds or raise. Before a Model with the motion is made, the Python function
-    is called at some times: qd and qdd must be the derivatives. A name may be registered again
-    with the same nv, see register_joint.
+    is called at some times to check that qd and qdd are the derivatives. A name may be registered
+    again with the same nv, see register_joint.
 
     Args:
         name: name of the motion, for Joint.motion.
-        nv: number of coordinates of the joints it can drive.
+        nv: number of coordinates of the joints that the motion can drive.
 
     Raises:
         ParameterError: an argument is not allowed or the function does not compile.
@@ -126,13 +127,13 @@ def register_motion(name: str, nv: int = 1) -> Callable[[F], F]:
 def _jitted(function: Callable[..., None]) -> Any:
     if DISABLED or isinstance(function, COMPILED):
         return function
-    # unlike a kernel, a user's function may allocate memory, though it should not
+    # a user's function may allocate memory (it should not), but a kernel may not
     return numba.njit(**{**OPTIONS, "_nrt": True})(function)
 
 
 @intrinsic
 def _read_only(context, array):
-    """Return the same array with a type that kernels cannot write to."""
+    """Return the same array with a read-only type."""
 
     def generate(context, builder, signature, values):
         return values[0]
@@ -143,7 +144,7 @@ def _read_only(context, array):
 def _joint_callers(jcalc: Any, nv: int) -> tuple[Callable[..., None], Callable[..., None]]:
     """Return two functions of q, qd, the parameters and a row of Data.user_joint.
 
-    The first takes pointers and is compiled. The second takes arrays, for plain Python and traces.
+    The first is compiled and takes pointers. The second takes arrays, for plain Python and traces.
     """
     fill = _row_filler(jcalc, nv)
     compiled_fill = fill if DISABLED else numba.njit(**{**OPTIONS, "_nrt": True})(fill)
@@ -162,7 +163,7 @@ def _joint_callers(jcalc: Any, nv: int) -> tuple[Callable[..., None], Callable[.
 
 
 def _row_filler(jcalc: Any, nv: int) -> Callable[..., None]:
-    """Return a function in which a jcalc writes a row of Data.user_joint."""
+    """Return a function that calls a jcalc to fill a row of Data.user_joint."""
 
     def fill(q, qd, p, row):
         row[:] = 0.0

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Yaw, pitch and roll: three angles that move like a ball, with a singularity.
+"""The yaw-pitch-roll joint: it moves like a ball joint, but its three angles have a singularity.
 
 Source: RBDA eq 4.7, 4.8, 4.9.
 """
@@ -16,16 +16,16 @@ from rbdyn_ros.model.declared.joints import JointClass, JointType
 FREE = int(JointClass.FREE)
 YPR = int(JointType.YPR)
 
-#: A ypr joint with |cos(pitch)| below this is counted in nsingular.
+#: nsingular counts yaw-pitch-roll joints whose |cos(pitch)| is below this.
 NEAR_SINGULAR = 1e-2
-#: Below this |cos(pitch)| the axes of the joint are computed with this value, so that its inertia
-#: stays regular.
+#: For a smaller |cos(pitch)| the joint's axes are computed with this value, so that its inertia
+#: matrix stays regular.
 SINGULAR = 1e-5
 
 
 @inline
 def yaw_pitch_roll(yaw, pitch, roll):
-    # this is the transpose of RBDA eq 4.7
+    # the transpose of RBDA eq 4.7
     c1, s1 = np.cos(yaw), np.sin(yaw)
     c2, s2 = np.cos(pitch), np.sin(pitch)
     c3, s3 = np.cos(roll), np.sin(roll)
@@ -38,7 +38,7 @@ def yaw_pitch_roll(yaw, pitch, roll):
 
 @inline
 def ypr_motion(m, d, j, R, arm):
-    # these are the columns of RBDA eq 4.8
+    # the columns of RBDA eq 4.8
     q, v = m.jnt_qposadr_all[j], m.jnt_dofadr_all[j]
     c2, s2, c3, s3, distance = _pitch_roll(d.qpos_all, q)
     d.nsingular = d.nsingular + select(distance < NEAR_SINGULAR, 1, 0)
@@ -49,7 +49,10 @@ def ypr_motion(m, d, j, R, arm):
 
 @inline
 def _pitch_roll(qpos, q):
-    """Return cos and sin of pitch and roll, cos(pitch) kept away from zero, and |cos(pitch)|."""
+    """Return cos and sin of pitch and of roll, and |cos(pitch)|.
+
+    cos(pitch) is kept away from zero.
+    """
     pitch, roll = qpos[q + 1], qpos[q + 2]
     c2 = np.cos(pitch)
     distance = select(c2 < 0.0, -c2, c2)
@@ -100,8 +103,8 @@ def _turns_freely(m, j):
 def keep_turning(m, d, h):
     """Store in rk_rate the angular velocities of yaw-pitch-roll joints after the step.
 
-    Close to the singularity the angle rates are huge, and the rates at one position are wrong at
-    the next position; but the angular velocity is continuous.
+    Close to the singularity the angle rates are huge, and the rates of one position are wrong at
+    the next position, while the angular velocity is continuous.
     """
     for j in range(m.njnt):
         if _turns_freely(m, j):
@@ -118,7 +121,7 @@ def resume_turning(m, d):
 
 @kernel
 def near_singular(m, d):
-    """Return whether a trial state of the step can be too close to the singularity."""
+    """Return whether a trial state of the step can be too close to a joint's singularity."""
     near = False
     if m.nypr > 0:
         for j in range(m.njnt):

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Quantities beyond the motion: terms, frames, momentum, regressors, derivatives."""
+"""Quantities that a simulation does not need: terms, frames, momentum, regressors, derivatives."""

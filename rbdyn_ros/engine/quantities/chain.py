@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The joints between the root and one frame, without changing other fields of a Data."""
+"""The joints between the root and one frame, in separate fields of a Data."""
 
 from __future__ import annotations
 
@@ -23,7 +23,10 @@ from rbdyn_ros.engine.tree.kinematics import centres, pose_after, poses
 
 @kernel
 def follow_chain(m, d, body):
-    """Write chain, chain_xpos and chain_xmat up to a body; return the number of bodies."""
+    """Write chain, chain_xpos and chain_xmat up to a body.
+
+    Return the number of bodies on the chain.
+    """
     number = 0
     while body > 0:
         d.chain[number] = body
@@ -47,7 +50,7 @@ def follow_chain(m, d, body):
 @kernel
 def _copy_poses(m, d, number):
     poses(m, d)
-    centres(m, d)  # cdof is about these centres
+    centres(m, d)  # cdof refers to these centres of mass
     for n in range(number):
         i = d.chain[n]
         store3(d.chain_xpos, i, load3(d.xpos, i))
@@ -56,7 +59,10 @@ def _copy_poses(m, d, number):
 
 @inline
 def motion_about(m, d, j, i, point, xpos, xmat):
-    """Write chain_cdof of joint j about a point; an uncommon joint needs subtree_com."""
+    """Write chain_cdof of joint j, which moves body i, about a point.
+
+    An uncommon joint needs subtree_com.
+    """
     if m.jnt_common[j]:
         common_motion(m, j, i, point, False, xpos, xmat, d.chain_cdof)
         return

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Kernels for properties of a Model: the inertia at its dofs, a single joint."""
+"""Kernels that compute properties of a Model: the inertia at its dofs, and a single joint."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 @kernel
 def survey(m: Model, d: Data) -> None:
-    """Write D, the constraints, and to Dinv_u each dof's inertia when all it carries is rigid."""
+    """Write D, the constraints, and to Dinv_u each dof's inertia with all other dofs locked."""
     smooth_stages(m, d)
     articulated(m, d, 0.0, 1.0, d.qacc)
     composite_inertia(m, d)
@@ -48,7 +48,7 @@ def survey(m: Model, d: Data) -> None:
 
 @kernel
 def touching(m: Model, d: Data) -> None:
-    """Write the contact_ fields at qpos and qvel."""
+    """List the contacts at qpos and qvel: write the contact_ fields."""
     smooth_stages(m, d)
 
 
@@ -62,8 +62,8 @@ def move(m: Model, d: Data, h: float) -> None:
 def isolated_joint(m: Model, d: Data, j: int) -> None:
     """Write pose, cdof, velocity and cdof_dot of joint j alone, at d.qpos_all and d.qvel_all.
 
-    These values are relative to the joint's frame on the parent's side, which is at rest. cdof is
-    about the origin of the carried body.
+    These values are relative to the joint's frame on the parent, which is at rest. cdof is about
+    the origin of the body that the joint carries.
     """
     i = m.jnt_bodyid[j]
     parent = m.body_parentid[i]

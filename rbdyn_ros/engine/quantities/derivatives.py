@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Derivatives of inverse and forward dynamics with respect to positions, velocities and forces.
 
-Positions are differentiated along the coordinates of qvel, as integrate_pos adds them. With
-Psi_dot and Psi_ddot of a dof (cdof_dot, cdof_ddot), its own rate S' (cdof_rate), and I, B, f of
-subtrees, for a dof j before i or i itself:
+Positions are differentiated along the coordinates of qvel, as integrate_pos adds them. Psi_dot and
+Psi_ddot of a dof are cdof_dot and cdof_ddot, its full rate S' is cdof_rate, and I, B, f belong to
+subtrees. For j = i or a dof j before i:
 
     d tau_i / d q_j = S_i^T (2 B_i Psi_dot_j + I_i Psi_ddot_j)
     d tau_j / d q_i = S_j^T (2 B_i Psi_dot_i + I_i Psi_ddot_i + S_i x* f_i)
@@ -80,8 +80,8 @@ def forward_derivatives(m: Model, d: Data, out: Cube) -> None:
     d qacc = M^-1 (d tau - d inverse). Source: Carpentier, Mansard, Analytical derivatives of rigid
     body dynamics algorithms, 2018, eq 3.
 
-    Dry friction and limits, and qacc with them, follow the smooth law, because the exact law has
-    no slope.
+    Dry friction, limits and qacc follow the smooth law, because the exact law has no derivative at
+    rest.
     """
     smooth_stages(m, d)
     if exact_stops(m, d):
@@ -138,7 +138,7 @@ def _share(m, d, i, c, dq, dv, M):
     Z = inertia_times(I, add6(swing, load6(d.cdof_rate, c)))
     Z = add6(scaled6(rate_times(B, S), 2.0), Z)
     turned = cross_force(S, load6(d.cfrc_sum, i))
-    # axes fixed in the same successor rotate together, so the force does not rotate relative to
+    # axes fixed in the same child link rotate together, so the force does not rotate relative to
     # them
     as_one = m.jnt_dofadr_all[i - 1] + carried_from(m, i - 1)
     body, end = i, c + 1
@@ -166,10 +166,10 @@ def _share(m, d, i, c, dq, dv, M):
 
 @kernel
 def _applied_forces(m, d, dq):
-    """Subtract the derivative of J^T xfrc_applied from dq: arms rotate, force directions do not.
+    """Subtract from dq the derivative of J^T xfrc_applied: arms rotate, force directions do not.
 
-    The wrench of a subtree [n; f] changes with q_j by [v_j x f + G w_j; 0], G being the sum of
-    r f^T - (r f) 1 over its forces f at r.
+    The derivative of a subtree's wrench [n; f] by q_j is [v_j x f + G w_j; 0], where G is the sum
+    of r f^T - (r f) 1 over its forces f at r.
     """
     acting = 0.0
     for i in range(1, m.nbody):

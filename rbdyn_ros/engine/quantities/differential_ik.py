@@ -25,10 +25,10 @@ if TYPE_CHECKING:
 
 @brief
 def pose_error(m: Model, d: Data, frame: int, target: Vector, J: Matrix, e: Vector) -> None:
-    """Write J (6, nv) of a frame about its origin in world axes, and its pose error e, (6,).
+    """Write J (6, nv) of a frame about its origin, in world axes, and its pose error e (6,).
 
-    The target (12,) is a position and a rotation matrix, row by row. e leads from the frame to the
-    target, [angular; linear].
+    The target (12,) is a position, then a rotation matrix row by row. e leads from the frame to
+    the target, [angular; linear].
     """
     x, R = pose_and_jacobian(m, d, frame, J)
     wanted = (
@@ -41,7 +41,7 @@ def pose_error(m: Model, d: Data, frame: int, target: Vector, J: Matrix, e: Vect
 
 @brief
 def separation_rows(m: Model, d: Data, first: Ints, second: Ints, near: Matrix, G: Matrix) -> None:
-    """Write G (n, nv), the rates of distances of geometries per velocity of each dof.
+    """Write G (n, nv), the derivatives of the distances of n pairs of geometries by each dof.
 
     Args:
         m: the Model.
@@ -49,7 +49,7 @@ def separation_rows(m: Model, d: Data, first: Ints, second: Ints, near: Matrix, 
         first: the body of the first geometry of each pair.
         second: the body of the second geometry of each pair.
         near: (n, 10), the results of `measure` for the pairs.
-        G: receives the rows.
+        G: (n, nv), receives the rows.
     """
     clear(G)
     for n in range(first.size):
@@ -60,7 +60,7 @@ def separation_rows(m: Model, d: Data, first: Ints, second: Ints, near: Matrix, 
 
 @kernel
 def _add_speeds(m, d, body, point, normal, sign, row):
-    """Add the speed of a point of a body along a normal, per velocity of each dof."""
+    """Add `sign` times the speed of a body's point along a normal, per velocity of each dof."""
     number = follow_chain(m, d, body)
     for n in range(number):
         j = d.chain[n] - 1

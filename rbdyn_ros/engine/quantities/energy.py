@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 def energy(m: Model, d: Data) -> None:
     """Write energy: potential, kinetic [J]. Call `com_vel` first.
 
-    The potential energy contains springs if opt.passive is on, but never the springs of limits.
+    The potential energy includes springs if opt.passive is on, but never the springs of limits.
 
     Source: RBDA eq 3.2 summed over bodies; MuJoCo mj_energyPos, mj_energyVel.
     """
@@ -38,7 +38,7 @@ def energy(m: Model, d: Data) -> None:
 
 @brief
 def potential_energy(m: Model, d: Data) -> float:
-    """Return energy[0] at qpos; springs count as in `energy`."""
+    """Return the potential energy at qpos [J]; it includes the same springs as in `energy`."""
     poses(m, d)
     total: float = _potential(m, d)
     return total
@@ -46,7 +46,7 @@ def potential_energy(m: Model, d: Data) -> float:
 
 @brief
 def kinetic_energy(m: Model, d: Data) -> float:
-    """Return energy[1] at qpos and qvel."""
+    """Return the kinetic energy at qpos and qvel [J]."""
     poses(m, d)
     axes(m, d)
     body_velocities(m, d)

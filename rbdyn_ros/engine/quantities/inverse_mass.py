@@ -63,7 +63,7 @@ def write_inverse_mass(m, d, X):
 
 @kernel
 def reflected_inertia(m: Model, d: Data, out: Vector) -> None:
-    """Write 1 / (M^-1)_kk, (nv,) [kg m^2 or kg]: a dof's inertia while all others are free."""
+    """Write 1 / (M^-1)_kk (nv,): each dof's inertia while all others are free [kg m^2 or kg]."""
     poses(m, d)
     com_pos(m, d)
     factored(m, d)
@@ -82,7 +82,7 @@ def reflected_inertia(m: Model, d: Data, out: Vector) -> None:
 
 @kernel
 def frame_mobility(m: Model, d: Data, frame: int, reference: int, out: Matrix) -> None:
-    """Write J M^-1 J^T: the velocity of a frame from a unit impulse.
+    """Write J M^-1 J^T (6, 6): the velocity that a unit impulse gives a frame.
 
     The result is in the last six columns of out (6, nv + 6), after J M^-1/2.
     """

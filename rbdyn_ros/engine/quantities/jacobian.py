@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Velocity and acceleration of a frame, its Jacobian and the Jacobian's derivative.
 
-Everything is [angular; linear]. A reference selects point and axes: WORLD is the spatial velocity
-about the world's origin, LOCAL the velocity of the frame in its own axes, LOCAL_WORLD_ALIGNED the
-velocity of its origin in world axes. Derivative and acceleration always mean the plain time
-derivative of these six numbers.
+All vectors are [angular; linear]. A reference selects the point and the axes of a velocity. WORLD
+is the spatial velocity about the world's origin, LOCAL is the velocity of the frame in its own
+axes, and LOCAL_WORLD_ALIGNED is the velocity of the frame's origin in world axes. An acceleration
+is the plain time derivative of these six numbers.
 
 Source: RBDA eq 2.27 (velocities at another point), 2.45 (derivatives in moving coordinates). The
 three references are Pinocchio's.
@@ -146,7 +146,7 @@ def frame_acceleration(m: Model, d: Data, frame: int, reference: int, out: Vecto
 
 @inline
 def _write_columns(m, d, number, point, reference, R, J):
-    """Write J of a point at the end of the chain, in the axes of a reference."""
+    """Write J of a point on the last body of the chain, in the axes of a reference."""
     clear(J)
     for n in range(number):
         j = d.chain[n] - 1
@@ -175,7 +175,7 @@ def _axes(m, frame, R):
 
 @inline
 def _seen(reference, R, s):
-    """Return a motion vector in the axes of a reference; R is the rotation of the frame."""
+    """Return a motion vector in the axes of a reference; R is the frame's rotation matrix."""
     if reference == LOCAL:
         back = transposed(R)
         w, v = mat_vec(back, (s[0], s[1], s[2])), mat_vec(back, (s[3], s[4], s[5]))
@@ -185,7 +185,7 @@ def _seen(reference, R, s):
 
 @inline
 def _moving_with(s, at_frame):
-    """Return the part of the derivative that is due to the velocity of the point."""
+    """Return the part of the derivative that the velocity of the reference point causes."""
     v = cross3((s[0], s[1], s[2]), (at_frame[3], at_frame[4], at_frame[5]))
     return 0.0, 0.0, 0.0, v[0], v[1], v[2]
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Forces across joints: f_J = T_a tau + T lambda, of tree joints and of loop joints.
+"""Forces across tree joints and loop joints: f_J = T_a tau + T lambda.
 
 Source: RBDA eq 3.34, 3.35, example 3.2; MuJoCo mj_rnePostConstraint.
 """
@@ -57,7 +57,7 @@ def joint_forces(m: Model, d: Data) -> None:
 
 @kernel
 def _body_forces(m, d):
-    """Write cacc, and to cfrc_int the forces that the joints of each body must exert on it."""
+    """Write cacc and, to cfrc_int, the force that the joints of each body must exert on it."""
     if m.nmimic > 0:
         follow_acceleration(m, d)
     body_loads(m, d, d.cfrc_int)

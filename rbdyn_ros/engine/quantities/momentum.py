@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Centre of mass and momentum: their maps from qvel, and their rates at qacc = 0.
+"""Centre of mass and momentum, their Jacobians, and the momentum's rate at qacc = 0.
 
 Momentum is [angular; linear], world axes, about the centre of mass of all bodies.
 
@@ -127,7 +127,7 @@ def com_jacobian(m: Model, d: Data, body: int, J: Matrix) -> None:
     whole = m.body_subtreemass[body]
     for j in range(m.njnt):
         i = m.jnt_bodyid[j]
-        carried = i  # root of the part of the subtree that the joint moves
+        carried = i  # root of that part of the subtree which the joint moves
         if _descends(m, body, i):
             carried = body
         elif not _descends(m, i, body):
@@ -169,7 +169,7 @@ def _descends(m, i, ancestor):
 
 @inline
 def _about_com(m, d, i, f):
-    """Return a momentum or force on body i's tree about the centre of mass of all trees."""
+    """Shift a momentum or force of body i's tree to the centre of mass of all trees."""
     arm = sub3(load3(d.subtree_com, m.body_rootid[i]), load3(d.subtree_com, 0))
     n = cross3(arm, (f[3], f[4], f[5]))
     return f[0] + n[0], f[1] + n[1], f[2] + n[2], f[3], f[4], f[5]

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 @kernel
 def joint_torque_regressor(m: Model, d: Data, Y: Matrix) -> None:
-    """Write Y (nv, 10 (nbody - 1)): Y pi is the force of inverse dynamics at qpos, qvel, qacc.
+    """Write Y (nv, 10 (nbody - 1)); Y pi is the force of inverse dynamics at qpos, qvel, qacc.
 
     Rotor inertia, passive forces and forces on bodies are left out.
     """
@@ -55,7 +55,7 @@ def joint_torque_regressor(m: Model, d: Data, Y: Matrix) -> None:
 
 @kernel
 def _body_columns(m, d, i, Y):
-    """Write the ten columns of a body: its wrench, projected on every axis before it."""
+    """Write the ten columns of a body: its wrench per parameter, projected onto the axes."""
     R, arm = load9(d.xmat, i), sub3(load3(d.xpos, i), load3(d.subtree_com, m.body_rootid[i]))
     w, u = in_body(R, arm, load6(d.cvel, i))
     alpha, a = in_body(R, arm, load6(d.cacc, i))
@@ -90,7 +90,7 @@ def _add_row(row, first, times, s, s_v, w, alpha, a):
 
 @brief
 def kinetic_energy_regressor(m: Model, d: Data, y: Vector) -> None:
-    """Write y (10 (nbody - 1),): y pi is the kinetic energy without rotors."""
+    """Write y (10 (nbody - 1),); y pi is the kinetic energy without rotors."""
     poses(m, d)
     axes(m, d)
     body_velocities(m, d)
@@ -107,7 +107,7 @@ def kinetic_energy_regressor(m: Model, d: Data, y: Vector) -> None:
 
 @brief
 def potential_energy_regressor(m: Model, d: Data, y: Vector) -> None:
-    """Write y (10 (nbody - 1),): y pi is the potential energy of gravity."""
+    """Write y (10 (nbody - 1),); y pi is the potential energy of gravity."""
     poses(m, d)
     g = (m.opt.gravity[0], m.opt.gravity[1], m.opt.gravity[2])
     for i in range(1, m.nbody):

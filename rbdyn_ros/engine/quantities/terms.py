@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Parts of the equation of motion: gravity, Coriolis and centrifugal force, their sum.
 
-Each term is recursive Newton-Euler with some inputs set to zero. Source: RBDA section 5.3.
+Each term is the recursive Newton-Euler algorithm with some inputs set to zero. Source: RBDA
+section 5.3.
 """
 
 from __future__ import annotations
@@ -43,7 +44,7 @@ def bias_term(m: Model, d: Data, out: Vector) -> None:
 
 @brief
 def gravity_term(m: Model, d: Data, out: Vector) -> None:
-    """Write the force that holds the robot against gravity at qpos, (nv,)."""
+    """Write the joint forces that hold the robot against gravity at qpos, (nv,)."""
     poses(m, d)
     axes(m, d)
     for k in range(m.nv):

@@ -2,7 +2,7 @@
 """The hits of rays on shapes: closed forms for simple solids, triangles for all other shapes.
 
 A ray hits a surface from either side, so a ray that starts inside a solid hits the surface where
-it leaves the solid. Directions are unit vectors, so that distances are lengths.
+it leaves the solid. Directions are unit vectors, so distances are lengths.
 """
 
 from __future__ import annotations
@@ -47,14 +47,14 @@ if TYPE_CHECKING:
     from rbdyn_ros.model.model import Model
 
 #: Columns of a shape: position and rotation in its body, size (geom_size), corners of its bounding
-#: box in its own frame. A placed shape has position and rotation in the world.
+#: box in its own frame. A placed shape has its position and rotation in the world.
 POS, MAT, SIZE, BOUNDS, SHAPE = 0, 3, 12, 15, 21
 PLACED = 12
 
-#: Bounding boxes are wider by this part of their distance from the origin.
+#: Bounding boxes are enlarged by this part of their distance from the origin.
 ROUNDING = 1e-12
 
-# with fused operations a ray at an edge could miss both triangles of the edge
+# without fused operations: with them a ray could miss both triangles at an edge
 exact = kernels_in(CACHE_DIRECTORY, {**OPTIONS, "forceinline": True, "fastmath": False})
 
 
@@ -68,8 +68,8 @@ def place_shapes(
         m: the Model.
         d: its Data.
         body: (n), the body of each shape.
-        kind: (n), its GeomType.
-        shape: (n, SHAPE).
+        kind: (n), the GeomType of each shape.
+        shape: (n, SHAPE), the columns above for each shape.
         placed: (n, PLACED), receives positions and rotations.
         box: (n, 6), receives the corners of the boxes; planes have no box.
     """
@@ -112,7 +112,7 @@ def cast(
     mesh_node: Matrix, triangle: Matrix, origins: Matrix, directions: Matrix, cutoff: float,
     hit: Ints, found: Matrix,
 ) -> None:  # fmt: skip
-    """Find the first hits of rays. Shapes are only read, so several threads can cast at once.
+    """Find the first hit of each ray. Shapes are only read, so several threads can cast at once.
 
     Args:
         kind: (n), the GeomType of each shape.
@@ -123,7 +123,8 @@ def cast(
         node: the tree of their boxes, see tree.grow.
         planes: the shapes that are planes.
         mesh_node: the trees of all meshes.
-        triangle: (k, 9), corners in the frame of the shape, in the order of their leaves.
+        triangle: (k, 9), corners of each triangle in the frame of the shape, in the order of the
+            leaves.
         origins: (rays, 3), where the rays start.
         directions: (rays, 3), unit vectors.
         cutoff: the largest distance of a hit.
@@ -177,7 +178,7 @@ def load_size(shape, g):
 
 @inline
 def _is_first(t, g, best, first):
-    """Return whether a hit is the first; at equal distances the lowest shape number counts."""
+    """Return whether a hit is the first; of equal distances the lowest shape number counts."""
     return t < best or (t == best and t < np.inf and (first < 0 or g < first))
 
 
@@ -197,7 +198,7 @@ def _plane(placed, g, start, along):
 
 @kernel
 def _solid(kind, size, o, v):
-    """Return the distance at which a ray hits a solid, or infinity; o, v are in its frame."""
+    """Return the distance at which the ray o, v, in the frame of a solid, hits it, or infinity."""
     if kind == SPHERE:
         enter, leave = _ball(o, v, size[0])
     elif kind == CAPSULE:
@@ -215,7 +216,8 @@ def _solid(kind, size, o, v):
 def _ball(o, v, radius):
     """Return the interval in which a ray is in a ball, or (inf, -inf) if it misses the ball."""
     b = dot3(o, v)
-    q = sub3(o, scaled3(v, b))  # the point of the line nearest to the centre, without cancellation
+    # q is the ray's point nearest to the centre; this form avoids cancellation
+    q = sub3(o, scaled3(v, b))
     square = radius * radius - dot3(q, q)
     if square < 0.0:
         return np.inf, -np.inf
@@ -315,8 +317,8 @@ def _mesh(node, triangle, root, o, v, most, waiting, entry):
 def _triangle(triangle, n, x, y, z, start, shear):
     """Return the distance at which a ray hits a triangle from either side, or infinity.
 
-    In sheared coordinates the ray is the z axis. For a common edge two triangles compute the same
-    number with opposite signs, so no ray passes between them.
+    In the sheared coordinates the ray is the z axis. Two triangles with a common edge compute the
+    same number for it, with opposite signs, so no ray passes between them.
     """
     a = _sheared(triangle, n, 0, x, y, z, start, shear)
     b = _sheared(triangle, n, 3, x, y, z, start, shear)

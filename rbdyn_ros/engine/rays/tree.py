@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A binary tree of bounding boxes: it finds the few things that a ray can hit among many.
+"""A binary tree of bounding boxes, which finds the few objects that a ray can hit.
 
-A node is a row of numbers, one cache line. A leaf has COUNT things, the first things of
-`order[FIRST:]`. An inner node has the COUNT 0; its children are the next node and the node FIRST.
+A node is a row of numbers that fits a cache line. A leaf has COUNT objects, which begin at
+`order[FIRST]`. An inner node has the COUNT 0; its children are the next node and the node FIRST.
 
 Source: Wald, On fast construction of SAH-based bounding volume hierarchies, 2007 (bins).
 """
@@ -23,7 +23,8 @@ if TYPE_CHECKING:
 #: Columns of a node; a box has the first six.
 LOW, HIGH, FIRST, COUNT, NODE = 0, 3, 6, 7, 8
 
-#: Most things in a leaf, and number of bins along an axis; a node is divided between two bins.
+#: Largest number of objects in a leaf, and number of bins along an axis. A node is divided between
+#: two bins.
 LEAF, BINS = 4, 16
 
 #: Largest depth of a tree; deeper nodes become one leaf.
@@ -38,11 +39,11 @@ def grow(boxes: Matrix, order: Ints, node: Matrix) -> int:
     """Build the tree of some boxes; return its number of nodes, at most 2 n.
 
     Args:
-        boxes: low corner and high corner of each thing; they must be finite.
-        order: (n), the things of the tree; is sorted in the order of the leaves.
+        boxes: (n, 6), low and high corner of each object's box; they must be finite.
+        order: (n), the numbers of the objects; they are sorted in the order of the leaves.
         node: (2 n, NODE), receives the nodes.
     """
-    # columns: first thing, end, depth, and the parent if this is its second child, else -1
+    # columns: first object, end, depth, and the parent if this is its second child, else -1
     waiting = stack_ints(DEEPEST, 4)
     left, nodes = 0, 0
     if len(order) > 0:
@@ -87,11 +88,11 @@ def _centre(boxes, thing, axis):
 
 @kernel
 def _divide(boxes, order, first, end):
-    """Sort things into two groups; return where the second begins, or `first` for no groups.
+    """Sort objects into two groups; return where the second begins, or `first` if not divided.
 
-    The things are divided along the axis on which their centres spread most, at one of BINS - 1
-    positions. The chosen position has the least sum of area times number, the expected cost of a
-    random ray.
+    The objects are divided along the axis on which their centres spread most, at one of BINS - 1
+    positions. The chosen position has the least sum of area times number, which is the expected
+    cost of a random ray.
     """
     axis, least, most = 0, 0.0, -1.0
     for k in range(3):
@@ -122,7 +123,7 @@ def _bin(centre, least, scale):
 
 @kernel
 def _best_place(boxes, order, first, end, axis, least, scale):
-    """Return the last bin of the first group, for the division of least cost."""
+    """Return the last bin of the first group in the division of least cost."""
     bins, count = stack_floats(BINS, 6), stack_ints(BINS, 1)
     for b in range(BINS):
         count[b, 0] = 0
@@ -131,7 +132,7 @@ def _best_place(boxes, order, first, end, axis, least, scale):
         b = _bin(_centre(boxes, order[n], axis), least, scale)
         count[b, 0] += 1
         _join(bins, b, boxes, order[n])
-    # `beyond` has the cost of each bin together with all later bins
+    # `beyond` has the cost of each bin and all later bins as one group
     total, beyond = stack_floats(1, 6), stack_floats(BINS, 1)
     _clear(total, 0)
     number = 0
@@ -185,7 +186,7 @@ def enters(node, n, start, inverse):
     for k in range(3):
         a = (node[n, LOW + k] - start[k]) * inverse[k]
         b = (node[n, HIGH + k] - start[k]) * inverse[k]
-        # NaN: the ray lies in the plane of a side of the box and hits nothing
+        # a NaN means that the ray lies in the plane of a side of the box; it counts as a miss
         near, far = max(near, min(a, b)), min(far, max(a, b))
     return near if far >= 0.0 and near <= far * WIDER else np.inf
 
@@ -199,10 +200,10 @@ def descend(node, n, start, inverse, most, waiting, entry, left):
         n: number of the node.
         start: see enters.
         inverse: see enters.
-        most: boxes that the ray enters beyond this distance do not count.
+        most: largest distance; boxes that the ray enters farther away do not count.
         waiting: (DEEPEST, 1), the stack of nodes still to visit.
         entry: (DEEPEST, 1), the distances at which the ray enters these nodes.
-        left: the number of nodes on the stack; the new number is returned, too.
+        left: the number of nodes on the stack; the new number is also returned.
     """
     a, b = n + 1, int(node[n, FIRST])
     at_a, at_b = enters(node, a, start, inverse), enters(node, b, start, inverse)
@@ -216,7 +217,7 @@ def descend(node, n, start, inverse, most, waiting, entry, left):
 
 @inline
 def next_node(waiting, entry, left, most):
-    """Return the top node that a ray enters before `most`, or -1, and the number of nodes left."""
+    """Return the top node that a ray enters before `most`, or -1, and the new `left`."""
     while left > 0:
         left -= 1
         if entry[left, 0] <= most:

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One timestep: the law of its forces, the integrators, and its warnings."""
+"""One timestep: its forces, the integrators, and the warnings."""

@@ -1,14 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The acceleration of the next timestep, and the forces that act in it, by one law.
+"""The acceleration of the next timestep and the forces that act in it.
 
 Forces of contact, dry friction, limits, constraints, drives and implicit damping depend on the
 velocity at the end of the step, so the acceleration and these forces are solved for together.
-forward and step call the same kernels, and inverse evaluates the same law for a given qacc. Only a
-step writes the memory of friction (integrate.py), so a second call of forward gives the same
-result.
+`forward` and `step` call the same kernels, and `inverse` evaluates the same law for a given qacc.
+Only `step` writes the memory of friction (integrate.py), so a second call of `forward` gives the
+same result.
 
-Constraints without contact, joint friction and limits are an exception: qacc then satisfies
-K qacc = k, while a step uses half of k and removes the error of the velocity (integrate.py).
+There is one exception: if a Model has constraints, but no contact, joint friction or limits act,
+qacc satisfies K qacc = k, while a step uses half of k and removes the velocity error
+(integrate.py).
 """
 
 from __future__ import annotations
@@ -48,8 +49,8 @@ def keep_solved_state(m, d):
 def solved_here(m, d):
     """Return whether the list holds the contacts that forward found at this state.
 
-    Contacts that begin within a step are listed because of the forces during the solution, so only
-    forward finds all of them.
+    Contacts that begin within a step because of its forces are listed during the solution, so only
+    `forward` finds all contacts.
     """
     same = d.solved == 1 and d.rk_time[0] == d.time
     for k in range(m.nq):
@@ -61,7 +62,7 @@ def solved_here(m, d):
 
 @kernel
 def _is_list(m, d):
-    """Return whether the list of contacts has valid numbers; a Data may hold any."""
+    """Return whether the list of contacts has valid numbers; a user may have set others."""
     if d.ncon < 0 or d.ncon > m.ncontact:
         return False
     valid = True
@@ -84,10 +85,10 @@ def accelerate(m, d, tries):
 
     Call `smooth_stages` first.
 
-    `tries` is true if rk4 uses trial states in this step.
+    `tries` is true if the integrator rk4 uses trial states in this step.
     """
     h = m.opt.timestep
-    d.efc_rate[0] = 1.0 / h  # the step removes the velocity error
+    d.efc_rate[0] = 1.0 / h  # the step then removes the velocity error too
     if m.nflight + m.nflighttree > 0:
         start_flight(m, d, h, tries)
     if m.ncontact > 0 and d.ncon > 0:
@@ -105,7 +106,7 @@ def accelerate(m, d, tries):
 
 @kernel
 def write_acceleration(m, d):
-    """Write qacc and the forces of contacts, damping and constraints in the step.
+    """Write qacc and the forces of contacts, damping and constraints that act in the step.
 
     Call `accelerate` first.
     """
@@ -127,7 +128,7 @@ def _satisfy_constraints(m, d):
     articulated(m, d, m.opt.timestep, 1.0, d.efc_shift)
     for k in range(m.nv):
         d.qacc_step[k] = d.qacc[k]
-        if not is_single(m, d, m.dof_bodyid[k]):  # a body in flight is in no loop
+        if not is_single(m, d, m.dof_bodyid[k]):  # bodies in flight are in no loop
             d.qacc[k] = d.efc_shift[k]
 
 
@@ -140,7 +141,7 @@ def sum_contacts(m, d):
 
 @kernel
 def damp_at_end(m, d):
-    """Compute the damping in qfrc_passive at the velocity at the end of the step."""
+    """Compute the damping in qfrc_passive again, with the velocity at the end of the step."""
     d.damped = 1
     if m.opt.integrator_id == IMPLICIT_DAMPING or m.opt.integrator_id >= IMPLICIT:
         for k in range(m.nv):
@@ -151,7 +152,7 @@ def damp_at_end(m, d):
 def forces_at_qacc(m, d):
     """Write the forces that the law gives in a step with the acceleration qacc.
 
-    Call `velocity_stages` first. For contact the field a must be in d.
+    Call `velocity_stages` first. For contact, d.a must be set.
     """
     if exact_stops(m, d):
         stops_at_end(m, d)

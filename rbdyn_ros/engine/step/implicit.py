@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The step of the implicit integrators: (M + h B + s h dc/dv) qacc = f, c the Coriolis forces.
+"""The step of the implicit integrators: (M + h B + s h dc/dv) qacc = f, with Coriolis forces c.
 
 dc/dv is the derivative of qfrc_bias by qvel. With s = 1 ("implicit") all velocity-dependent forces
-are taken at the end of the step, linearised, as in MuJoCo's integrator of that name. With s = 1/2
-("implicit_midpoint") the Coriolis and centrifugal forces are taken in the middle: as they are
-quadratic in the velocities this is Kahan's method, of second order and reversible in time, which
-neither adds nor removes energy to first order. Damping stays at the end of the step.
+are linearised and evaluated at the end of the step, as in MuJoCo's integrator of that name. With s
+= 1/2 ("implicit_midpoint") the Coriolis and centrifugal forces are evaluated at the middle of the
+step. Because they are quadratic in the velocities, this is Kahan's method: it is of second order
+and reversible in time, and to first order neither adds nor removes energy. Damping is still
+evaluated at the end of the step.
 
 The matrix is not symmetric, but it has the sparsity of M: it is factored like M, without fill-in.
 
@@ -54,7 +55,7 @@ def _by_address(table, row):
 
 @kernel
 def accelerate_implicitly(m, d):
-    """Write qacc_step, velocity-dependent forces being implicit over implicit_step.
+    """Write qacc_step; velocity-dependent forces are implicit over the time implicit_step.
 
     The lower triangle of the matrix is in qLD, the upper triangle in qLU. Call `smooth_stages`
     first.
@@ -105,7 +106,7 @@ def _by_rows(m, d, times):
 
 @kernel
 def _by_pairs(m, d, times):
-    """Add the slopes with mimic joints: pairs of coordinates add to the dofs that they act on."""
+    """Add the slopes in a Model with mimic joints: each pair of coordinates adds to its dofs."""
     for n in range(m.npair):
         c, above = m.pair_coord[n, 0], m.pair_coord[n, 1]
         e, weight = m.pair_entry[n], times * m.pair_weight[n]
@@ -128,7 +129,7 @@ def _by_pairs(m, d, times):
 
 @inline
 def _terms(m, d, body, c):
-    """Return the common part of a body's derivatives by coordinate c, see derivatives.py."""
+    """Return the terms that a body's derivatives by coordinate c share, see derivatives.py."""
     I, B, S = load10(d.crb, body), load12(d.crb_rate, body), load6(d.cdof_all, c)
     U, W = inertia_times(I, S), scaled3(rate_times_left(B, S), 2.0)
     Z = inertia_times(I, _rate(d, c))
@@ -137,7 +138,7 @@ def _terms(m, d, body, c):
 
 @inline
 def _of_first(d, U, W, other):
-    """Return the derivative of the force on a coordinate by an earlier coordinate's velocity."""
+    """Return the derivative of a coordinate's force by the velocity of an earlier coordinate."""
     S = load6(d.cdof_all, other)
     return dot6(U, _rate(d, other)) + dot3(W, (S[0], S[1], S[2]))
 
@@ -164,7 +165,7 @@ def _give_accelerations(m, d):
 
 @kernel
 def _factor(m, d):
-    """Eliminate dofs from the leaves to the root: qLU becomes the factors of the rows above."""
+    """Eliminate dofs from the leaves to the root; qLU receives the factors of the rows above."""
     for k in range(m.nv - 1, -1, -1):
         row = m.M_rowadr[k]
         diagonal = row + m.M_rownnz[k] - 1
@@ -173,7 +174,7 @@ def _factor(m, d):
         d.D[k] = d.qLD[diagonal]
         inverse = 1.0 / d.qLD[diagonal]
         d.qLDiagInv[k] = inverse
-        # the row of an ancestor i is as long as k's row up to i: same columns, same order
+        # the row of an ancestor i has the same columns, in the same order, as k's row up to i
         for e in range(diagonal - 1, row - 1, -1):
             i = m.M_colind[e]
             left, right = d.qLU[e] * inverse, d.qLD[e] * inverse

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""From one tick to the next: semi-implicit Euler, its implicit forms, Runge-Kutta 4."""
+"""Integrators: semi-implicit Euler, its implicit variants, and Runge-Kutta of order 4."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ FREE = int(JointClass.FREE)
 
 @kernel
 def smooth_stages(m, d):
-    """Compute what the articulated-body algorithm needs from qpos and qvel."""
+    """Run the stages on qpos and qvel that the articulated-body algorithm needs."""
     poses(m, d)
     com_pos(m, d)
     if d.accelerate_stage != 0:
@@ -50,7 +50,7 @@ def smooth_stages(m, d):
 
 @kernel
 def velocity_stages(m, d):
-    """Run the stages of smooth_stages that need qvel."""
+    """Run those stages of smooth_stages that need qvel."""
     motion_stages(m, d)
     find_contacts(m, d)
 
@@ -69,16 +69,15 @@ def motion_stages(m, d):
 def integrate(m, d, complete):
     """Advance qpos, qvel and time by one timestep. Call `smooth_stages` first.
 
-    If `complete` is true, the fields of the full tick are to be written at the start of the step.
-    Return whether they still have these values: trial states of Runge-Kutta overwrite them.
+    If `complete`, write the fields of the full tick at the start of the step. Return whether they
+    still have these values at the end: trial states of Runge-Kutta overwrite them.
     """
     h = m.opt.timestep
     if m.opt.integrator_id == RK4:
         _keep_start(m, d)
     if m.ncontact > 0 and d.ncon == 0:
-        d.nstick = 0  # friction needs no memory
-    # contact, dry friction and joint limits are too stiff for trial states: the step is an Euler
-    # step
+        d.nstick = 0  # without contact no friction is remembered
+    # contact, dry friction and joint limits are too stiff for trial states, so take an Euler step
     done = apart = False
     if m.opt.integrator_id == RK4 and d.nstopped == 0 and not near_singular(m, d):
         touches = m.ncontact > 0 and d.ncon > 0
@@ -148,16 +147,17 @@ def _move(m, d, h):
 
 @kernel
 def _move_onto_constraints(m, d, h):
-    """Move by qvel and remove the constraint errors of the start of the step.
+    """Move by qvel, and remove the constraint errors that existed at the start of the step.
 
-    The step has used half of k: qvel then points along the chord to the next position, which
-    satisfies the constraint to O(h^3), and the next step rotates it to the tangent. With all of k
-    it would be tangent at once, but longer with each step, and energy would grow.
+    The step has used half of k. So qvel points along the chord to the next position, which
+    satisfies the constraint up to O(h^3), and the next step rotates qvel to the tangent. With all
+    of k qvel would be tangent at once, but it would become longer with each step, so energy would
+    grow.
 
-    Post-stabilisation: the drift of K qacc = k is removed by displacements, which change no force
-    and hardly any energy. It needs only the factors of the step.
-    Source: Ascher, Chin, Reich, Stabilization of DAEs and invariant manifolds, 1994; Cline, Pai,
-    Post-stabilization for rigid body simulation with contact and constraints, 2003.
+    Post-stabilisation removes the drift of K qacc = k by displacements, which change no force and
+    hardly any energy. It needs only the factors of the step. Source: Ascher, Chin, Reich,
+    Stabilization of DAEs and invariant manifolds, 1994; Cline, Pai, Post-stabilization for rigid
+    body simulation with contact and constraints, 2003.
     """
     call_stage(m.correct_stage, m, d)
     for k in range(m.nv):
@@ -209,7 +209,7 @@ def _rk4(m, d, h, apart):
     Source: Munthe-Kaas, High order Runge-Kutta methods on manifolds, 1999: with the rate of the
     displacement corrected by joint_rate the order is 4 for rotating joints too. Close to the
     singularity of a yaw-pitch-roll joint, or if a trial state makes contact or stops a joint, the
-    step is an Euler step instead, and False is returned. Contact is left out if `apart`.
+    step is an Euler step instead, and False is returned. If `apart`, contact is ignored.
     """
     for k in range(m.nv):
         d.rk_rate[k] = 0.0
@@ -232,7 +232,7 @@ def _rk4(m, d, h, apart):
         if trial < 3:
             reached = h if trial == 2 else 0.5 * h
             _move_from_start(m, d, d.rk_rate, d.qacc_step, reached)
-            # set the time last: it marks the state as complete for a trace
+            # set the time last, because a trace takes it as the sign that the state is complete
             d.time = d.rk_time[0] + reached
             if apart:
                 _stages_apart(m, d)
@@ -247,7 +247,7 @@ def _rk4(m, d, h, apart):
             d.rk_sum[0, k] += d.efc_shift[k] / h
             d.rk_sum[1, k] += d.efc_push[k] / h
     _move_from_start(m, d, d.rk_sum[0], d.rk_sum[1], h)
-    d.time = d.rk_time[0]  # integrate counts the step
+    d.time = d.rk_time[0]  # `integrate` advances the time
     if _turned(m, d) or (exact_stops(m, d) and ends_beyond_limit(m, d)):
         _return_to_start(m, d)
         return False
@@ -269,14 +269,14 @@ def _stages_apart(m, d):
 
 @inline
 def _may_part(m, d):
-    """Return whether trees without contact can take a separate step."""
+    """Return whether trees without contact can take a separate Runge-Kutta step."""
     tied = m.nefc > 0 or m.nqall > m.nq or d.accelerate_stage != 0
     return not tied and _is_any_apart(m, d)
 
 
 @kernel
 def _is_any_apart(m, d):
-    """Write 1 to chain for roots of trees with contact; return whether a tree has no contact."""
+    """Write to chain 1 for the root of each tree with contact; return whether a tree has none."""
     for i in range(m.nbody):
         d.chain[i] = 0
     for c in range(d.ncon):
@@ -290,7 +290,7 @@ def _is_any_apart(m, d):
 
 @kernel
 def _move_apart(m, d, h):
-    """Move trees without contact by the step that _rk4 has left in rk_sum."""
+    """Move the trees without contact by the step that _rk4 wrote to rk_sum."""
     # the trees with contact include those whose contacts begin in the step
     if not _is_any_apart(m, d):
         return
@@ -329,7 +329,7 @@ def _return_to_start(m, d):
 
 @kernel
 def _reach_targets(m, d, h):
-    """Set dofs driven by position to their targets, which a constant acceleration would miss."""
+    """Set dofs driven by position to their targets, which the step does not meet exactly."""
     for k in range(m.nv):
         j = m.dof_jntid[k]
         locked = m.nefc > 0 and d.drive_locked[j] == 1

@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Stop a drive that its closed loops cannot follow, at the last state in which they closed.
+"""Stop a drive at the last state in which its loops were closed, if they can no longer close.
 
-A drive prescribes the motion of a joint. If it leads its loops to where they cannot close, such as
-the crank of a four-bar linkage beyond its last position, the velocities of the other joints grow
-without bound. This stage runs at the start of every step with a drive. It keeps the newest state
-in which the loops were closed. If they open, it searches for a nearby position that closes them,
-because a long timestep opens loops as well. If no such position exists, the joints of the loops go
-back to the kept position and stop, the drives of the open loops hold their position until
-reset_data or set_drive, and nlocked counts them.
+A drive prescribes the motion of a joint. If it moves to where its loops cannot close, such as the
+crank of a four-bar linkage beyond its last position, the velocities of the other joints grow
+without bound. This stage runs at the start of every step with a drive, and stores the newest state
+in which the loops were closed. If the loops open, it searches for a nearby position that closes
+them, because a long timestep opens loops as well. If no such position exists, the joints of the
+loops return to the stored position and stop. The drives of the open loops hold their position
+until reset_data or set_drive, and nlocked counts them.
 """
 
 from __future__ import annotations
@@ -27,12 +27,13 @@ DRIVEN = int(JointClass.DRIVEN)
 OPEN = 1e-3
 #: Loops count as closed again if the errors need a smaller displacement than this.
 CLOSED = 1e-6
-#: A state is kept if its loops need at most this displacement to close. If no state was kept for
-#: MEMORY timesteps, any state whose loops are not open is kept. Just beyond the last position the
-#: loops are nearly closed.
+#: A state is stored if its loops need at most this displacement to close, because just beyond the
+#: last position the loops are still nearly closed. If no state was stored for MEMORY timesteps,
+#: any state whose loops are not open is stored.
 FINE = 1e-5
 MEMORY = 20
-#: Most corrections that are tried, and the largest sum of their displacements [rad or m].
+#: Largest number of corrections that are tried, and the largest sum of their displacements [rad or
+#: m].
 TRIALS = 10
 REACH = 0.3
 #: Stands for an error that is not a number.
@@ -81,7 +82,7 @@ def _is_moved(m, d):
 
 @inline
 def _has_drive(m, d, j):
-    """Return whether joint j has a drive of its own: over time, or by set_drive."""
+    """Return whether joint j itself has a drive: a motion over time, or one by set_drive."""
     if m.jnt_mimic[j] >= 0 or m.jnt_dofnum[j] == 0:
         return False
     k = m.jnt_dofadr_all[j]
@@ -92,13 +93,13 @@ def _has_drive(m, d, j):
 def opening(m, d):
     """Return the least displacement that can remove the largest constraint error [rad or m].
 
-    It is at most LARGE, which also stands for errors that are not finite.
+    It is at most LARGE, which is also returned for errors that are not finite.
     """
     most = 0.0
     for r in range(m.nefc):
         if d.row_terms[r] > 0.0:
             error = abs(d.efc_pos[r]) / d.row_terms[r]
-            if not error <= LARGE:  # this also catches NaN
+            if not error <= LARGE:  # also true for NaN
                 return LARGE
             most = max(most, error)
     return most
@@ -106,7 +107,7 @@ def opening(m, d):
 
 @kernel
 def _can_close(m, d):
-    """Return whether a few corrections close the loops; the state stays as it is."""
+    """Return whether a few corrections close the loops; the state is not changed."""
     singular = d.nsingular
     for n in range(m.nq):
         d.rk_qpos[n] = d.qpos[n]
@@ -155,7 +156,7 @@ def _lock(d, j):
 
 @kernel
 def _moves_open_loops(m, d, leader):
-    """Return whether a drive, with the joints that follow it, changes an open constraint."""
+    """Return whether a drive, or a joint that follows it, changes an open constraint."""
     for j in range(m.njnt):
         if j == leader or m.jnt_mimic[j] == leader:
             first = m.jnt_dofadr_all[j]
@@ -188,7 +189,7 @@ def _influence(m, d, r, j, k):
 
 @kernel
 def _go_back(m, d):
-    """Put the joints of loops back to closed_qpos, at rest; other joints move on."""
+    """Set the joints of loops to closed_qpos, at rest; other joints continue to move."""
     singular = d.nsingular
     for j in range(m.njnt):
         if _is_in_loop(m, d, j):

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Conserve the momentum of trees in flight, such as robots that jump.
 
-The velocities of a step are computed at its initial pose; at the final pose their momentum
-differs. A velocity of the whole tree, which changes only the free joint, removes the difference
-there. The centre of mass is moved to where its velocity leads.
+The velocities of a step are computed at its initial pose, so at the final pose their momentum is
+wrong. A velocity of the whole tree, which changes only the free joint, removes the error. The
+centre of mass is moved to the position to which its velocity leads.
 
 This needs the poses at the end of the step, which take half the time of a step of
 implicit_damping, so only implicit_midpoint does it, and rk4 in steps with contact.
@@ -44,7 +44,7 @@ from rbdyn_ros.engine.tree.flight import TREE, inertia_columns, solved3
 from rbdyn_ros.engine.tree.kinematics import place_body
 from rbdyn_ros.model.declared.options import RK4
 
-#: No inertia, in the form of cinert.
+#: Zero inertia, in the form of cinert.
 NOTHING = (0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
 
 
@@ -55,7 +55,7 @@ def _by_address(table, row):
 
 @kernel
 def keep_momenta(m, d):
-    """Set the momentum of each tree in flight to the momentum that the forces of the step give."""
+    """Give each tree in flight the momentum that follows from the forces of the step."""
     for n in range(m.nflighttree):
         root = m.flight_rootid[n]
         if d.flight_mode[root] == TREE:
@@ -64,9 +64,9 @@ def keep_momenta(m, d):
 
 @kernel
 def _keep_momentum(m, d, root, h):
-    """Correct velocity and position of a free joint at the end of a step, and qacc_step.
+    """Correct the velocity and position of a free joint at the end of a step, and qacc_step.
 
-    Needs the velocities and axes of the start of the step, and qpos and qvel of its end.
+    Needs the velocities and axes at the start of the step, and qpos and qvel at its end.
     """
     spin, push = _momentum_by_forces(m, d, root, h)
     mass = m.body_subtreemass[root]
@@ -80,8 +80,8 @@ def _keep_momentum(m, d, root, h):
     a, b, c = inertia_columns(about)
     w = solved3(a, b, c, missed)
     v = sub3(scaled3(sub3(push, now), 1.0 / mass), cross3(w, r))
-    # turn the changes from world axes to the axes of the free joint's velocities: the linear
-    # velocity is in parent axes, the angular velocity in body axes
+    # convert the changes to the axes of the free joint: its linear velocity is in parent axes, its
+    # angular velocity in body axes
     linear = transposed(load9(m.body_mat, root))
     angular = transposed(load9(d.chain_xmat, root))
     k, q = m.body_dofadr[root], m.jnt_qposadr[root - 1]
@@ -103,7 +103,7 @@ def _change(m, d, k, change, h):
 
 @kernel
 def _momentum_by_forces(m, d, root, h):
-    """Return the angular and the linear momentum about the centre of mass after the forces."""
+    """Return the angular and linear momentum, about the centre of mass, after the forces act."""
     total, i = _forces_on_joint(m, d, root), root
     while i < m.nbody and m.body_rootid[i] == root:
         t = d.xfrc_applied[i]

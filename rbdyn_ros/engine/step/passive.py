@@ -16,34 +16,35 @@ if TYPE_CHECKING:
     from rbdyn_ros.model.data import Data
     from rbdyn_ros.model.model import Model
 
-#: Below this speed [rad/s or m/s] dry friction of the smooth law is viscous.
+#: Below this speed [rad/s or m/s] dry friction is viscous in the smooth law.
 STICTION_SPEED = 1e-3
 
-#: Time constant [s] of limits in the smooth law if the user has set none and damping is explicit:
-#: a faster damper is unstable where a joint moves much less inertia than dof_inertia0.
+#: Default time constant [s] of limits in the smooth law if damping is explicit. A faster damper is
+#: unstable if a joint moves much less inertia than dof_inertia0.
 SOFT = 0.02
 
-#: Time constants [s] up to this are shorter than any timestep: the user has not set the limit's.
+#: A limit's time constant [s] up to this is shorter than any timestep, and means that the user has
+#: not set it.
 NO_TIME = 1e-5
 
 
 @kernel
 def passive(m: Model, d: Data) -> None:
-    """Write qfrc_passive and dof_viscosity; zero where opt.passive is off. Call `com_vel` first.
+    """Write qfrc_passive and dof_viscosity, zeros if opt.passive is off. Call `com_vel` first.
 
-    Damping is -b v. A spring in a joint pulls it to qpos_spring by -jnt_stiffness times the
-    distance. Spring-dampers between points act along their line; only damping in joints is in
-    dof_viscosity.
+    Damping is -b v. A spring in a joint has the force -jnt_stiffness times the distance from
+    qpos_spring. Spring-dampers between points act along the line between them; dof_viscosity has
+    only the damping in joints.
 
-    Dry friction and limit forces follow stops/stop_law.py at the present velocity: a joint at rest
-    has the friction of the last step. forward and step then overwrite them with the forces of
-    their solution, including damping at the end of the step (accelerate.py).
+    Dry friction and limit forces follow stops/stop_law.py at the present velocity; a joint at rest
+    has the friction of the last step. `forward` and `step` then overwrite these forces with those
+    of their solution, including damping at the end of the step (accelerate.py).
 
     With opt.exact_stops off, and in specialised code, these forces are a smooth function of
     position and velocity. Dry friction F is then damping with the coefficient F / max(|v|,
     STICTION_SPEED), so it is implicit in the step: a joint that F holds against a load T creeps at
-    STICTION_SPEED T / F. On a joint beyond its limit acts a spring-damper with k = I / (t z)^2 and
-    b = 2 I / t, where (t, z) = jnt_solref are the time constant and the damping ratio, and I =
+    STICTION_SPEED T / F. A spring-damper acts on a joint beyond its limit, with k = I / (t z)^2
+    and b = 2 I / t, where (t, z) = jnt_solref are the time constant and the damping ratio, and I =
     dof_inertia0. By default t is two timesteps; with the integrators euler and rk4 it is SOFT.
     Source: MuJoCo's solref.
     """
@@ -81,7 +82,7 @@ def _forces(m, d, smooth):
 
 @inline
 def _smooth_friction(m, d, k):
-    """Return the viscosity of a dof that gives the force of dry friction at its velocity."""
+    """Return the viscosity of a dof that has the force of dry friction at its velocity."""
     v = d.qvel[k]
     speed = select(v < 0.0, -v, v)
     return m.dof_frictionloss[k] / select(speed > STICTION_SPEED, speed, STICTION_SPEED)
@@ -148,7 +149,7 @@ def _push_back(m, d, j, k, q, lower, upper):
 @inline
 def _stop(m, j, inertia):
     """Return the stiffness and damping of the end stops of joint j."""
-    # a spring with a time constant below two steps would oscillate
+    # a spring with a time constant shorter than two steps would oscillate
     slowest, timestep = m.jnt_solref[j, 0], m.opt.timestep
     explicit = m.opt.integrator_id == EULER or m.opt.integrator_id == RK4
     slowest = select(slowest > NO_TIME, slowest, SOFT if explicit else 0.0)
@@ -159,7 +160,7 @@ def _stop(m, j, inertia):
 
 @kernel
 def _cone(m, d, j):
-    """Limit the angle of a ball joint from its zero position to jnt_range[1], as in MuJoCo."""
+    """Add the force that limits the angle of a ball joint to jnt_range[1], as in MuJoCo."""
     k = m.jnt_dofadr[j]
     axis, angle = ball_angle(d.qpos, m.jnt_qposadr[j])
     beyond = select(angle > m.jnt_range[j, 1], angle - m.jnt_range[j, 1], 0.0)
@@ -184,8 +185,8 @@ def passive_slopes(m, d, dq, dv):
 
     Call `kinematics` first.
 
-    Dry friction and limits are differentiated by the smooth law: the exact law has a jump where a
-    joint is at rest, and no slope.
+    Dry friction and limits are differentiated by the smooth law, because the exact law has a jump
+    where a joint is at rest.
 
     Springs in joints with quaternions, limited ball joints and spring-dampers between points are
     not covered: the caller refuses Models with them.

@@ -16,14 +16,14 @@ from rbdyn_ros.model.declared.contact_arrays import IS_SPRING, MASS_BY_H, PUSH, 
 from rbdyn_ros.model.declared.joints import JointClass
 from rbdyn_ros.model.declared.options import RK4
 
-#: Flags, which are summed. The first two are reported once until a reset.
+#: Flags, which are summed. FAST and LOST are reported once until a reset.
 FAST, LOST, GROWING = 8, 16, 32
 STIFF_CONTACT, CRUSHED_CONTACT, STIFF_JOINT, STIFF_LIMIT = 256, 512, 1024, 2048
 
 #: A rigid contact deeper than this [m] is reported.
 DEEP = 1e-3
 
-#: A tumbling body rotates too fast if it rotates by more than this in a step [rad].
+#: A tumbling body is too fast if it rotates by more than this in a step [rad].
 TURN_LIMIT = 0.5
 
 #: If the square of a velocity grows by this factor in a step, energy may have doubled.
@@ -34,7 +34,7 @@ FREE_CLASS = int(JointClass.FREE)
 
 @kernel
 def overloaded_contacts(m, d):
-    """Return the sum of STIFF_CONTACT and CRUSHED_CONTACT, as far as they hold for a contact."""
+    """Return the sum of the flags STIFF_CONTACT and CRUSHED_CONTACT that any contact has."""
     stiff = crushed = 0
     for c in range(d.ncon):
         normal = load3(d.contact_normal, c)
@@ -81,9 +81,9 @@ def overloaded_joints(m):
 
 @inline
 def too_fast(m, d):
-    """Return FAST or LOST if a body rotates too fast or is lost for the first time, else 0.
+    """Return FAST or LOST if a body rotates too fast or is lost, for the first time; else 0.
 
-    GROWING is returned if a large velocity grew in the last timestep: `step` then checks the
+    GROWING is returned if a large velocity has grown in the last timestep; `step` then checks the
     energy.
     """
     return 0 if _is_slow(m, d) else _look_closer(m, d)

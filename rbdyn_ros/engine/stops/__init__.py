@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Dry friction and limits of joints: exact in a step."""
+"""Dry friction and limits of joints, solved exactly in each step."""

@@ -1,21 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The force in a step of a spring-damper that only pushes: of a contact or a joint limit.
+"""The force, in a step, of a spring-damper that only pushes, as in a contact or a joint limit.
 
 Contact can begin and end within a step, so the force of a step differs from the force at its
 start. With q the distance (negative inside), and q0 = q - h v and q1 = q + h u its values a step
 earlier and later,
 
-    f = -k q                     while all three are inside
-    f = -k q q1 / (q1 - q0)      where q0 is outside
-    f = -k q q0 / (q0 - q1)      where q1 is outside
+    f = -k q                     if all three are inside
+    f = -k q q1 / (q1 - q0)      if q0 is outside
+    f = -k q q0 / (q0 - q1)      if q1 is outside
 
-So m (u^2 - v^2) / 2 = k (q0 q - q q1) / 2, where q0 and q1 are zero outside, so a spring without
-damping returns the speed for any timestep, in systems of many bodies and contacts, too.
+Then m (u^2 - v^2) / 2 = k (q0 q - q q1) / 2, with zero for a q0 or q1 outside. So a spring without
+damping returns the full speed for any timestep, also in systems of many bodies and contacts.
 
-A damper acts at the mean of v and u. Its force jumps where the contact begins, so it acts from the
-moment of the touch; the force of a step represents half a step before and half a step after its
-start. With a damper the contact ends where the sum of both forces is zero, instead of where q is
-zero.
+A damper acts at the mean of v and u. Its force jumps when the contact begins, so it acts from that
+moment on; the force of a step represents half a step before and half a step after its start. With
+a damper the contact ends when the sum of both forces is zero, instead of when q is zero.
 
 A step resolves h^2 k <= m and h b <= 2 m. If a spring is stiffer, the part of h k above m / h acts
 as a damper. The part of b above 2 m / h acts at the end of the step. Both are stable.
@@ -29,11 +28,11 @@ from __future__ import annotations
 
 from rbdyn_ros.engine.compiler.jit import inline
 
-#: Least width of the transition at an end, as a part of the motion inside.
+#: Least width of the transition at the edge of contact, as a part of the motion inside.
 NARROW = 0.01
 
-#: Newton steps for the velocity of a single mass; few suffice, because the force is convex or
-#: concave.
+#: Number of Newton steps for the velocity of a single mass. Few suffice, because the force is
+#: convex or concave.
 NEWTON_STEPS = 8
 
 
@@ -41,16 +40,16 @@ NEWTON_STEPS = 8
 def late_slopes(k, b, by_h, h):
     """Return the parts of the damper and of the spring that act at the end of a step.
 
-    They are slopes of the force; by_h is the mass over h.
+    They are slopes of the force by the velocity; by_h is the mass over h.
     """
     return max(0.5 * b, b - by_h), max(0.0, h * k - by_h)
 
 
 @inline
 def spring_in_step(k, b, by_h, h, dist, leaving):
-    """Return the push, slope, edge and width of a spring-damper at `dist`, moving at `leaving`.
+    """Return the push, slope, edge and width of a spring-damper at `dist` with speed `leaving`.
 
-    The force at the velocity u is push - slope u; where width is not zero, see `at_its_edge`.
+    The force at the velocity u is push - slope u; if width is not zero, see `at_its_edge`.
     """
     late, beyond = late_slopes(k, b, by_h, h)
     before, push, edge, width = dist - h * leaving, -k * dist, 0.0, 0.0

@@ -7,23 +7,23 @@ With u the velocity of the dof at the end of the step,
     limit    = max(0, push - slope u), with the opposite signs for an upper limit
 
 The memory is the friction of the step before. A step without motion has u = (memory - friction) /
-D, so a joint that holds a constant load does not move, for any D; the rest of u, 1e-6 of the
-effect of the change of the load, is then set to zero.
+D, so a joint that holds a constant load does not move, for any D. A change of the load causes 1e-6
+of its full effect on u, which is then set to zero.
 
-A limit is nearly rigid and remembers its force as well. Inside the range, push = slope beyond / h
-with a negative `beyond` makes the step end on the limit; on the limit, push = memory, so a joint
-that is pressed against its limit stands still. The same holds for a joint that is farther beyond,
-while it moves outwards or its load is more than the softer force can carry. Otherwise a joint
-farther beyond than AT_LIMIT comes back with the time constant RETURN, at most at EMERGE and by the
-softer force. So joints do not bounce, a joint that is set beyond its limit comes back slowly, and
-a joint that is held there receives no large force. A drive mode overrules limits. Where the time
-constant t of jnt_solref is longer than a step, k = I / (t z)^2 and b = 2 I / t are as in the
-smooth law (passive.py). Then push and slope belong to a spring in a step (one_sided.py), linear
-about the motion of I alone.
+A limit is nearly rigid and also remembers its force. Inside the range, push = slope beyond / h,
+with a negative `beyond`, makes a step end exactly on the limit. On the limit push = memory, so a
+joint that is pressed against its limit stands still. The same holds farther beyond the limit while
+the joint moves outwards or its load is more than the softer force can carry. Otherwise a joint
+farther beyond than AT_LIMIT returns with the time constant RETURN, at most at the speed EMERGE,
+under the softer force. So joints do not bounce, a joint that is set beyond its limit returns
+slowly, and a joint that is held there receives no large force. A drive mode overrides limits. If
+the time constant t of jnt_solref is longer than a step, k = I / (t z)^2 and b = 2 I / t are as in
+the smooth law (passive.py). Then push and slope are those of a spring in a step (one_sided.py),
+linearised about the motion of I alone.
 
-stick_qfrc is the sum of both: the part above dof_frictionloss belongs to the limit.
+stick_qfrc is the sum of friction and limit force; the part above dof_frictionloss is the limit's.
 
-A limited ball joint has one such limit along the axis by which it is turned.
+A limited ball joint has one such limit, along the axis of its rotation from zero.
 
 Source: Cundall, Strack, A discrete numerical model for granular assemblies, 1979 (memory);
 Rockafellar, Monotone operators and the proximal point algorithm, 1976 (why rest is exact).
@@ -39,13 +39,14 @@ from rbdyn_ros.engine.joints.manifold import ball_angle
 from rbdyn_ros.engine.stops.one_sided import spring_of_mass
 from rbdyn_ros.model.declared.options import FORCE
 
-#: Pieces of the friction law in which the joint slides; in piece 0 friction holds the joint.
+#: Pieces of the friction law in which the joint slides: friction pushes along or against the
+#: coordinate. In piece 0 friction holds the joint.
 ALONG, AGAINST = 1, 2
 
-#: Numbers added to a piece while the lower or the upper limit pushes.
+#: Number that is added to a piece while the lower or the upper limit pushes.
 LOW, HIGH = 3, 6
 
-#: Columns of stop_spring: the pushes of both limits, their slopes, and the friction remembered.
+#: Columns of stop_spring: the pushes of both limits, their slopes, and the remembered friction.
 LOWER, UPPER, LOWER_SLOPE, UPPER_SLOPE, REMEMBERED = 0, 1, 2, 3, 4
 
 #: Push of a limit that does not exist.
@@ -76,7 +77,7 @@ INSIDE, AT, BEYOND = 0, 1, 2
 
 @inline
 def exact_stops(m, d):
-    """Return whether the Model has dry friction or joint limits, and they act exactly."""
+    """Return whether the Model has dry friction or joint limits, and opt.exact_stops applies."""
     exact = m.opt.exact_stops != 0 and d.step_stage == 0
     return exact and m.nstop > 0 and m.opt.passive != 0
 
@@ -86,7 +87,7 @@ def find_stops(m, d):
     """Write the constants of the step and nstopped; add the present forces to qfrc_passive.
 
     nstopped counts the dofs that are held by friction, are at a limit, or reach a limit in the
-    step at their present velocity. A step has to be solved only if such dofs exist.
+    step at their present velocity. A step needs the solver only if such dofs exist.
     """
     for k in range(m.nv):
         d.passive_rest[k] = d.qfrc_passive[k]
@@ -171,7 +172,7 @@ def _spring(m, j, inertia, beyond, speed, memory):
 
 @kernel
 def ends_beyond_limit(m, d):
-    """Return whether the step has ended with a joint at or beyond a limit.
+    """Return whether a joint is at or beyond a limit at the end of the step.
 
     Overwrites qfrc_passive and the stop_ and cone_ fields with values of the present state.
     """
@@ -195,7 +196,7 @@ def has_stop(m, d, k):
 
 @inline
 def stop_force(m, d, k, u):
-    """Return friction and limit force of a dof at velocity u, their slope -df / du, and the piece.
+    """Return the friction and limit force of a dof at velocity u, -df / du, and the piece.
 
     The law is linear in each of its pieces. Friction holds (0), or pushes ALONG or AGAINST the
     coordinate; LOW or HIGH is added if a limit pushes.
@@ -231,7 +232,7 @@ def stiction_slope(m, k):
 
 @kernel
 def _find_cones(m, d):
-    """Write the cone_ fields, add the present forces and count the cones that act."""
+    """Write the cone_ fields, add the present forces, and return how many cones act."""
     c = 0
     for j in range(m.njnt):
         if m.jnt_limited[j] and m.jnt_dofnum[j] == 3:
@@ -261,9 +262,9 @@ def _find_cones(m, d):
 def _cone_spring(m, j, inertia, beyond, speed, memory):
     """Return the push and slope of the limit of a ball joint, and its force at the present state.
 
-    A step is straight, so a joint that slides around its cone gets beyond it. The next step
-    removes half of this, at most at the speed EMERGE, so the limit needs no memory. A joint that
-    is far beyond and does not move outwards returns like any other joint.
+    A step follows a straight line, so a joint that slides around its cone moves beyond it. The
+    next step removes half of this error, at most at the speed EMERGE, so the limit needs no
+    memory. A joint that is far beyond and does not move outwards returns like any other joint.
     """
     h = m.opt.timestep
     slope, softer = RIGID * inertia / h, SOFTER * inertia / h
@@ -279,7 +280,7 @@ def _cone_spring(m, j, inertia, beyond, speed, memory):
 
 @inline
 def cone_force(d, c, u):
-    """Return the force of a ball joint's limit against its axis at the speed u, and its slope."""
+    """Return the force of a ball joint's limit, against the axis, at speed u, and its slope."""
     force = d.cone_spring[c, 0] + d.cone_spring[c, 1] * u
     return (force, d.cone_spring[c, 1]) if force > 0.0 else (0.0, 0.0)
 

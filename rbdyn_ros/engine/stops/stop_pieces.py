@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Dry friction and limits of joints in the passes of a step.
+"""Dry friction and limits of joints in the passes of dynamics of a step.
 
-The law of a dof is piecewise linear (stop_law.py). In a pass of dynamics each dof is in one piece,
-in which its force is stop_load - h stop_slope a: stop_load is in qfrc_passive, and stop_slope is
-added to the diagonal of M like viscosity. Then the dofs whose piece was wrong switch to another
-piece, as in active-set methods, until all are right. Limits of ball joints, cone_load and
-cone_slope, act along one axis in the three dofs of the joint. The solvers of a step call these
-kernels: stop_solver.py, and with contact solve_step.py.
+The law of a dof is piecewise linear (stop_law.py). A pass of dynamics assumes one piece for each
+dof, in which its force is stop_load - h stop_slope a: stop_load is in qfrc_passive, and stop_slope
+is added to the diagonal of M like viscosity. Then the dofs whose piece was wrong switch to another
+piece, as in active-set methods, until all pieces are right. The limit of a ball joint (cone_load
+and cone_slope) acts along one axis in the three dofs of the joint. The solvers of a step call
+these kernels: stop_solver.py, and with contact solve_step.py.
 """
 
 from __future__ import annotations
@@ -36,22 +36,22 @@ from rbdyn_ros.model.declared.options import FORCE
 #: Allowed error of a force, as a part of itself or of dry friction.
 FORCE_TOLERANCE = 1e-6
 
-#: A force below this part of the largest counts as zero.
+#: A force below this part of the largest force counts as zero.
 NOTHING = 1e-9
 
-#: The force of a dof at rest may change by the part CHANGED of itself without another pass. Below
-#: the part UNLOADED of dry friction it counts as zero.
+#: The force of a dof at rest may change by the relative amount CHANGED without another pass. A
+#: force below the part UNLOADED of dry friction counts as zero.
 CHANGED, UNLOADED = 1e-5, 1e-3
 
-#: Most passes that bring dofs at rest closer to zero velocity.
+#: Largest number of passes that bring dofs at rest closer to zero velocity.
 SETTLINGS = 2
 
-#: In such a pass the slope of a dof that comes to rest is this part of its slope in the pass
-#: before, and of CHANGED. Its force contains the rounding error of slope v, so it is more exact
-#: with a smaller slope.
+#: In such a pass the slope of a dof that comes to rest, and its tolerance CHANGED, are reduced to
+#: this part. The force contains the rounding error of slope v, so a smaller slope makes it more
+#: exact.
 YIELDING = 0.1
 
-#: A smaller remembered force [N m or N] is set to zero, before its products underflow.
+#: A smaller remembered force [N m or N] is set to zero, because its products would underflow.
 FADED = 1e-200
 
 #: Rounding error of a velocity, as a part of the largest velocity, and of a force.
@@ -60,7 +60,7 @@ ROUNDING_ERROR = 1e-15
 
 @kernel
 def start_stops(m, d):
-    """Choose the pieces at the start of the step, or at the end of a pass without stops."""
+    """Choose the pieces for the velocities at the start, or after a pass without stops."""
     h, tried = m.opt.timestep, d.nstopped < 0
     d.nstopped = max(abs(d.nstopped), 1)
     for k in range(m.nv):
@@ -83,7 +83,7 @@ def start_stops(m, d):
 
 @inline
 def _next_piece(m, d, k, piece, u):
-    """Return the piece for a dof that moved with u; friction does not reverse in one switch."""
+    """Return the next piece of a dof that moved with u; one switch does not reverse friction."""
     _f, _l, _s, there = stop_force(m, d, k, u)
     before, now = piece % LOW, there % LOW
     return there - now if before + now == ALONG + AGAINST and before * now != 0 else there
@@ -91,7 +91,7 @@ def _next_piece(m, d, k, piece, u):
 
 @inline
 def _take_piece(m, d, k, piece):
-    """Write stop_load, stop_slope and stop_piece of a dof for a piece of the law."""
+    """Put a dof in a piece of the law: write stop_load, stop_slope and stop_piece."""
     v, load, slope, friction = d.qvel[k], 0.0, 0.0, piece % LOW
     if m.dof_frictionloss[k] > 0.0:
         if friction == 0:
@@ -122,7 +122,7 @@ def _take_cone(d, c, pushes):
 def find_wrong_pieces(m, d):
     """Return whether a piece of the last pass was wrong; write stop_wrong and cone_wrong.
 
-    stop_still is written too: it marks the dofs that are at rest at the end of the pass.
+    Also write stop_still, which marks the dofs that are at rest at the end of the pass.
     """
     h, found, least, fastest = m.opt.timestep, False, 0.0, 0.0
     for k in range(m.nv):
@@ -180,7 +180,7 @@ def move_stop_iterate(m, d, share):
 
 @kernel
 def take_pieces_at_iterate(m, d):
-    """Select the pieces in which the dofs are at the iterate."""
+    """Put each dof in its piece of the law at the iterate."""
     for k in range(m.nv):
         if has_stop(m, d, k):
             _f, _l, _s, piece = stop_force(m, d, k, d.qvel[k] + d.stop_change[k])
@@ -199,9 +199,10 @@ def _differ(force, used, least, rounding):
 
 @inline
 def _rounding(m, d, k, piece, fastest):
-    """Return the force of a dof between two pieces that rounding of velocities explains.
+    """Return the force of a dof that rounding errors of velocities between two pieces can cause.
 
-    A joint at its limit in free fall has no load: which piece it is in is up to rounding.
+    For example, a joint at its limit in free fall has no load, so rounding errors choose its
+    piece.
     """
     spring = d.stop_spring[k]
     steepest, push = max(spring[LOWER_SLOPE], spring[UPPER_SLOPE]), 0.0
@@ -229,7 +230,7 @@ def cone_force_used(m, d, c):
 
 @kernel
 def stop_viscously(m, d):
-    """Replace friction by a viscous force that equals dry friction at the present velocity."""
+    """Replace dry friction by a viscous force that equals it at the present velocity."""
     for k in range(m.nv):
         if has_stop(m, d, k):
             v = d.qvel[k]
@@ -253,8 +254,8 @@ def settle_still(m, d):
     """Return whether dofs at rest need another pass; prepare it from the forces of the last pass.
 
     After a pass a dof at rest still has 1e-6 of the velocity that its change of force would cause,
-    and more if other dofs push it. keep_stops sets this velocity to zero. After SETTLINGS passes
-    it is so small that the other forces are right with zero velocity.
+    and more if other dofs push it. After SETTLINGS passes this velocity is so small that
+    keep_stops can set it to zero without an error in the other forces.
     """
     changed = False
     for k in range(m.nv):
@@ -288,7 +289,10 @@ def _yielding(d, k):
 
 @kernel
 def keep_stops(m, d, solved):
-    """Write the forces of the step to stop_qfrc and qfrc_passive; dofs held still end at rest."""
+    """Write the forces of the step to stop_qfrc and qfrc_passive.
+
+    Held dofs end exactly at rest.
+    """
     h = m.opt.timestep
     for k in range(m.nv):
         d.stop_qfrc[k] = 0.0
@@ -311,8 +315,8 @@ def keep_stops(m, d, solved):
 def passes_a_stop(m, d):
     """Return whether a joint reverses or passes a limit in the last pass, which had no stops.
 
-    If so, nstopped is -1, and start_stops begins with the end of this pass. If not, stop_qfrc is
-    the friction of the joints that slide.
+    If it does, nstopped becomes -1, and start_stops begins with the end of this pass. If not,
+    stop_qfrc receives the friction of the joints that slide.
     """
     h, found = m.opt.timestep, False
     for k in range(m.nv):
@@ -347,9 +351,9 @@ def remember_stops(m, d):
 def stops_at_end(m, d):
     """Add the friction and limit forces of a step with acceleration qacc to qfrc_passive.
 
-    A dof at rest can have any friction. If the last solution held it, and it ends at rest with
-    qacc, it has the force of that solution, stop_qfrc; otherwise the law with the remembered force
-    applies. Needs find_stops.
+    A dof at rest can have any friction within its bound. If the last solution held the dof, and it
+    ends at rest with qacc, its force is stop_qfrc, from that solution. Otherwise the law with the
+    remembered force applies. Call `find_stops` first.
     """
     h = m.opt.timestep
     for k in range(m.nv):

@@ -1,10 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The potential of dry friction and joint limits along the search direction of a solver.
 
-Friction and limit forces are the gradient of a convex potential, and so are contact forces for
-given lagged forces. The line searches of the solvers (stop_solver.py,
-contact/solve/line_search.py) need its directional derivative between the iterate and the end of
-the last pass.
+Friction and limit forces are the gradient of a convex potential. So are contact forces, for given
+lagged forces. The line searches of the solvers (stop_solver.py, contact/solve/line_search.py) need
+its directional derivative between the iterate and the end of the last pass.
 """
 
 from __future__ import annotations
@@ -13,16 +12,16 @@ from rbdyn_ros.engine.compiler.jit import kernel
 from rbdyn_ros.engine.stops.stop_law import along_cone, cone_force, has_stop, stop_force
 from rbdyn_ros.engine.stops.stop_pieces import cone_force_used, force_used
 
-#: A line search ends where the slope along the line is this part of the slope at its start.
+#: A line search ends when the slope along the line is at most this part of the slope at its start.
 SLOPE_TOLERANCE = 0.1
 
 
 @kernel
 def potential_slope(m, d, share):
-    """Return the directional derivative of the potential at a share of the step to the last pass.
+    """Return the derivative of the potential along the step to the last pass, after a share of it.
 
-    The momentum term is linear in `share`, so it is interpolated: at the iterate it equals
-    stop_qfrc, and at the end the force of the last pass. Only for steps without contact.
+    Valid only without contact. The momentum term is linear in `share`, so it is interpolated: at
+    the iterate it equals stop_qfrc, and at the end the force of the last pass.
     """
     h, total = m.opt.timestep, 0.0
     for k in range(m.nv):
@@ -43,7 +42,7 @@ def potential_slope(m, d, share):
 
 @kernel
 def stop_work(m, d, share):
-    """Return the sum of force times step at a share of the step, for the contact solver."""
+    """Return the sum of force times step over dofs, with the forces after a share of the step."""
     h, total = m.opt.timestep, 0.0
     for k in range(m.nv):
         if has_stop(m, d, k):
@@ -61,7 +60,7 @@ def stop_work(m, d, share):
 
 @kernel
 def stop_work_used(m, d):
-    """Return the sum of force times step with the forces of the last pass."""
+    """Return the sum of force times step over dofs, with the forces of the last pass."""
     h, total = m.opt.timestep, 0.0
     for k in range(m.nv):
         if has_stop(m, d, k):

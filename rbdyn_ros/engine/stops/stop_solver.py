@@ -4,8 +4,9 @@
 The forces are the gradient of a convex, piecewise quadratic potential. Each pass of dynamics
 assumes one piece for each dof, and wrong pieces are switched before the next pass. A joint that
 stays at rest or keeps sliding needs one pass. A joint that stops or breaks away needs two passes,
-sometimes three or four. If switching does not end, a line search follows, which converges. With
-contact the contact solver (contact/solve/solve_step.py) does the same for contacts and joints.
+sometimes three or four. If switching does not end, a line search follows, which converges. In
+steps with contact, the contact solver (contact/solve/solve_step.py) handles contacts and joints
+together.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ from rbdyn_ros.engine.stops.stop_pieces import (
 from rbdyn_ros.engine.stops.stop_potential import SLOPE_TOLERANCE, potential_slope
 from rbdyn_ros.engine.tree.aba import accelerate_step
 
-#: Most passes of dynamics in a step, and the number of first passes that only switch pieces.
+#: Largest number of passes of dynamics in a step, and number of first passes without line search.
 MAX_PASSES, MAX_SWITCHES = 30, 3
 
 HALVINGS = 40
@@ -39,7 +40,7 @@ def _by_address(table, row):
 
 @kernel
 def solve_stops(m, d):
-    """Write qacc_step, the acceleration of the step, and the forces. Call `passive` first."""
+    """Write qacc_step, the acceleration of the step, and the stop forces. Call `passive` first."""
     h, solved = m.opt.timestep, False
     start_stops(m, d)
     for n in range(MAX_PASSES):

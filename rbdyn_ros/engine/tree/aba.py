@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Articulated-body algorithm: joint accelerations in O(n).
 
-Source: RBDA table 7.1, in MuJoCo's frame: all bodies of a tree share world axes about the
-tree's centre of mass, so no 6x6 transforms are needed. Accelerations are counted from
-cacc_bias, the motion at qacc = 0; the bias force of a body is then cfrc_bias, no term in c_J
-remains, and RNE and ABA share that forward pass. A joint of several dofs is a chain of joints
-of one dof without bodies between, so dofs are eliminated one by one and D is a number. The free
-joint of a floating base has an algorithm of its own (floating_base.py).
+Source: RBDA table 7.1, in MuJoCo's frame: all bodies of a tree share world axes about the tree's
+centre of mass, so no 6x6 transforms are needed. Accelerations are relative to cacc_bias, the
+acceleration at qacc = 0. So the bias force of a body is cfrc_bias, there is no term in c_J, and
+RNE and ABA share this forward pass. A joint of several dofs is a chain of joints of one dof
+without bodies between, so dofs are eliminated one by one and D is a number. The free joint of a
+floating base has a separate algorithm (floating_base.py).
 """
 
 from __future__ import annotations
@@ -47,10 +47,10 @@ from rbdyn_ros.model.declared.options import IMPLICIT, IMPLICIT_DAMPING
 def articulated(m, d, step, share, qacc):
     """Write qacc with (M + E) qacc = applied + passive + contact - bias.
 
-    The right side includes xfrc_applied. Constraints, mimic joints and drive modes have a separate
-    stage (coupled.py), where K qacc is share times k; share is 1 except in Euler's step. For the
-    explicit acceleration, step and E are zero. Otherwise velocity-dependent forces are evaluated
-    at the end of the step: E is step times diag(dof_viscosity), if the integrator is
+    The right side includes xfrc_applied. Constraints, mimic joints and drive modes need a separate
+    stage (coupled.py), in which K qacc is `share` times k; `share` is 1 except in an Euler step.
+    For the explicit acceleration, step and E are zero. Otherwise velocity-dependent forces are
+    evaluated at the end of the step: E is step times diag(dof_viscosity), if the integrator is
     implicit_damping, plus the terms of contacts (add_contact_slope) and of stops (stops/).
     """
     if d.accelerate_stage != 0:
@@ -79,7 +79,7 @@ def articulated(m, d, step, share, qacc):
 
 @kernel
 def accelerate_step(m, d, h):
-    """Write qacc_step: the acceleration of a timestep, contact being linearised."""
+    """Write qacc_step: the acceleration of a timestep with linearised contact."""
     if m.opt.integrator_id >= IMPLICIT:
         d.implicit_step[0] = h
         call_stage(m.opt.implicit_stage, m, d)
@@ -113,7 +113,7 @@ def count_bad(m, d):
 
 @inline
 def _articulated_body(m, d, i, step):
-    """Return IA and pA of body i, whose descendants are eliminated."""
+    """Return IA and pA of body i after the elimination of its descendants."""
     A, p = rigid_inertia(d.cinert[i]), applied_bias(m, d, i, step)
     if m.ncontact > 0 and d.body_touches[i] != 0:
         A = add_contact_slope(d, i, step, A)
@@ -143,9 +143,9 @@ def _eliminate_joint(m, d, i, A, p, viscosity_step, stop_step):
 
 @inline
 def add_contact_slope(d, i, step, A):
-    """Return the inertia A of a body plus step C, the effect of its contacts with the world.
+    """Return the inertia A of a body plus step C, which represents its contacts with the world.
 
-    The contact force is f - step C a (contact/body_sums.py). C is positive semidefinite, so no
+    The contact force is f - step C a (contact/law/body_sums.py). C is positive semidefinite, so no
     contact is too stiff for a step. Source: Baraff, Witkin, Large steps in cloth simulation, 1998
     (Euler's implicit step, linearised).
     """
@@ -165,7 +165,7 @@ def pass_to_parent(m, d, i, A, p):
 
 @inline
 def applied_bias(m, d, i, step):
-    # cfrc_bias - [arm x f + n; f] of the applied force f and torque n, and of contact
+    # cfrc_bias - [arm x f + n; f], for the applied force f and torque n; then the same for contact
     t = d.xfrc_applied[i]
     f = (t[0], t[1], t[2])
     n = cross3(sub3(load3(d.xipos, i), load3(d.subtree_com, m.body_rootid[i])), f)

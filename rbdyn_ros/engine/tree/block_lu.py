@@ -1,15 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """The factors of a matrix in blocks of 6 x 6, most of which are zero.
 
-Bodies are numbered from 0, and eliminated from the last to the first. block_near has, for each
-body b, the bodies before it that share a block with it when b is eliminated, in any order. The
+Bodies are numbered from 0, and eliminated from the last to the first. block_near lists, in any
+order, for each body b the earlier bodies that share a block with b when b is eliminated. The
 blocks in the rows of b are in skyline; the blocks in its columns are in skyline_upper, transposed.
 The blocks of a symmetric matrix need only be written to skyline. Only bodies whose first row has
 row_works 1 are included.
 
-With D the diagonal block of b, A a block in its rows and B a block in its columns, elimination
-subtracts B D^-1 A from the blocks of every two bodies near b. If D = L U, this is the product of
-B U^-1, which replaces B, and L^-1 A, which replaces A. L and U replace D.
+Let D be the diagonal block of b, A a block in its rows and B a block in its columns. Elimination
+subtracts B D^-1 A from the block of every two bodies near b. If D = L U, this is the product of B
+U^-1, which replaces B, and L^-1 A, which replaces A. L and U replace D.
 
 Source: Duff, Erisman, Reid, Direct methods for sparse matrices, 2017, sections 10 to 12.
 """
@@ -38,13 +38,13 @@ def block_start(b, other):
 
 @inline
 def load_row(H, n):
-    """Return the row of a block that begins at n."""
+    """Return the row of a block, six numbers that begin at index n."""
     return H[n], H[n + 1], H[n + 2], H[n + 3], H[n + 4], H[n + 5]
 
 
 @inline
 def store_row(H, n, x):
-    """Write the row of a block that begins at n."""
+    """Write the row of a block, six numbers that begin at index n."""
     H[n], H[n + 1], H[n + 2], H[n + 3], H[n + 4], H[n + 5] = x
 
 
@@ -70,9 +70,9 @@ def store_rows(H, n, rows):
 
 @kernel
 def factor_blocks(m, d, symmetric):
-    """Replace the blocks by their factors, and write block_live: how many near bodies have any.
+    """Replace the blocks by their factors; write block_live: how many near bodies have a block.
 
-    Bodies without a block that is not zero move to the end of their list: a contact that does not
+    Near bodies whose block is zero move to the end of their list, because a contact that does not
     press joins no bodies.
     """
     for b in range(m.nfree - 1, -1, -1):
@@ -118,7 +118,7 @@ def _is_zero(H, n):
 def _factor_diagonal(D):
     """Replace a block by L and U. The diagonal holds the inverses of U's; the diagonal of L is 1.
 
-    The last row is eliminated first, so L has numbers above its diagonal, and U below.
+    The last row is eliminated first, so L is upper triangular, and U is lower triangular.
     """
     for k in range(5, -1, -1):
         inverse = 1.0 / D[7 * k]

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Add step J^T C J of contacts with the world to M, for steps that need M.
 
-Without M, aba.py adds the slopes C to the inertia of single bodies.
+Steps without M add the slopes C to the inertia of single bodies (aba.py).
 """
 
 from __future__ import annotations

@@ -70,7 +70,7 @@ def _inertia(m, d):
 
 @kernel
 def _coupled(m, d):
-    """Write M with mimic joints: G^T H G (RBDA eq 3.20), pair by pair of coordinates."""
+    """Write M of a Model with mimic joints: G^T H G (RBDA eq 3.20), by pairs of coordinates."""
     for e in range(m.nM):
         d.M[e] = 0.0
     last, F = -1, ZERO6
@@ -118,7 +118,7 @@ def factor(m, d, stops):
             d.qLD[diagonal] = bounded_pivot(m, k, d.qLD[diagonal])
         inverse = 1.0 / d.qLD[diagonal]
         d.qLDiagInv[k] = inverse
-        # the row of an ancestor i is as long as k's row up to i: same columns, same order
+        # the row of an ancestor i has the same columns, in the same order, as k's row up to i
         for e in range(diagonal - 1, row - 1, -1):
             i = m.M_colind[e]
             ratio = d.qLD[e] * inverse
@@ -132,7 +132,7 @@ def factor(m, d, stops):
 def composite_inertia(m, d):
     """Write crb: the inertia of every body's subtree as one rigid body.
 
-    Children come before their parent, the last child first: it starts the sum.
+    Bodies are added from the last to the first, so the last child of a body starts its sum.
     """
     for i in range(m.nbody - 1, 0, -1):
         I = load10(d.cinert, i)

@@ -1,28 +1,29 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Free bodies in flight: their energy and their momentum stay constant.
+"""Free bodies in flight: the step conserves their energy and momentum.
 
-A step of a single body on a free joint is a kick and a drift. The kick changes the velocities by
-the forces of the step alone, at the pose of its start. In the drift the body moves without forces:
-its centre of mass moves straight on, and the body rotates by exp(h W) with
+A step of a single body on a free joint is a kick, then a drift. The kick changes the velocities by
+the forces of the step, at the initial pose. In the drift the body moves without forces: its centre
+of mass moves along a straight line, and the body rotates by exp(h W) with
 
     J (w' - w) = -h' W x J W,  W = (w + w') / 2,  h' = 2 tan(h |W| / 2) / |W|,
 
-J and w about the centre of mass in body axes. The first equation conserves the energy w . J w / 2,
-because its right side is normal to W. With this h' it conserves the angular momentum, too:
+with J and w about the centre of mass, in body axes. The first equation conserves the energy w . J
+w / 2, because its right side is normal to W. With this h' it also conserves the angular momentum:
 R' J w' = R J w. Then the velocities are converted from the centre of mass to the body's frame. A
 body that rotates about a principal axis, or does not rotate, moves as in Euler's semi-implicit
 step.
 
-Bodies that touch the world, directly or through other bodies, are held: contacts act against
-gyroscopic torque within the step. The contacts are solved with the torque at the start. With their
-impulse, w' solves J (w' - w) = impulse - h' W x J W: only the work of the impulse changes the
-energy. The body rotates by w', for which the contacts were solved, and keeps this velocity.
+Bodies that touch the world, directly or through other bodies, are held: within the step, contacts
+act against gyroscopic torque. The contacts are solved with the torque at the start of the step.
+Then w' solves J (w' - w) = impulse - h' W x J W with the impulse of the contacts, so only the work
+of this impulse changes the energy. The body rotates by w', for which the contacts were solved, and
+keeps this velocity.
 
 An impact with restitution is instantaneous: bodies with such contacts are in flight for the rest
-of the step. With gyroscopic torque in the impact, w' would not be the velocity for which
-restitution and friction do no work, and the energy would change by the order h |w|. The same holds
-for euler and implicit, which have no flight: touching bodies move as with implicit_damping in that
-step.
+of the step. With gyroscopic torque in the impact, w' would not be the velocity at which
+restitution and friction do no work, and the energy would change by the order h |w|. The
+integrators euler and implicit have no flight. In a step with such an impact they move the bodies
+in contact as implicit_damping does.
 
 Source: Simo, Wong, Unconditionally stable algorithms for rigid body dynamics that exactly preserve
 energy and momentum, 1991; Strang, On the construction and comparison of difference schemes, 1968
@@ -60,15 +61,16 @@ from rbdyn_ros.model.declared.options import (
 
 #: Values of flight_mode of a root: PLAIN for a tree that moves as in Euler's step, FLYING for a
 #: single body in flight, HELD for a single body held by contacts, TREE for a tree in flight
-#: (momentum.py). An odd value means: no contact.
+#: (momentum.py). Odd values are without contact.
 PLAIN, FLYING, HELD, TREE = 0, 1, 2, 3
 
 #: flight_mode of other bodies with contact, if the integrator is euler or implicit.
 TOUCHING = 4
 
-#: Most iterations of Newton's method. The other numbers are errors of the equation, as parts of
-#: the momentum. Below NEAR the next iteration is exact, and below NEARER it is exact even with the
-#: slopes of the last iteration. Below EXACT no further iteration is needed.
+#: Largest number of iterations of Newton's method, and three errors of the equation, as parts of
+#: the momentum. If the error is below NEAR, the next iteration is exact. If it is below NEARER,
+#: the next iteration is exact even with the slopes of the last one. Below EXACT no further
+#: iteration is needed.
 ITERATIONS, NEAR, NEARER, EXACT = 5, 1e-9, 1e-11, 1e-15
 
 #: A body that rotates by more than this in a step [rad] keeps its angular velocity.
@@ -91,7 +93,7 @@ def start_flight(m, d, h, tries):
     touches = m.ncontact > 0 and d.ncon > 0
     if (
         touches and d.nmutual > 0
-    ):  # with mutual contacts all implicit integrators make the same step
+    ):  # if bodies touch each other, all implicit integrators make the same step
         singles = singles or m.opt.integrator_id == IMPLICIT
     for i in range(m.nbody):
         d.flight_mode[i] = PLAIN
@@ -124,7 +126,7 @@ def write_kick_bias(m, d, h):
 
 @inline
 def has_drive(m, d, i):
-    """Return whether dofs of a body have a given acceleration."""
+    """Return whether the acceleration of a dof of a body is prescribed."""
     driven = False
     if d.accelerate_stage != 0:
         for k in range(m.body_dofadr[i], m.body_dofadr[i] + 6):
@@ -134,7 +136,10 @@ def has_drive(m, d, i):
 
 @inline
 def _mark_touching(d):
-    """Mark bodies with contact: with euler and implicit only these bodies are in flight."""
+    """Mark bodies with contact.
+
+    With the integrators euler and implicit only these can be in flight.
+    """
     for c in range(d.ncon):
         for side in range(2):
             d.flight_mode[d.contact_body[c, side]] = TOUCHING
@@ -142,7 +147,7 @@ def _mark_touching(d):
 
 @kernel
 def _find_held(m, d):
-    """Mark bodies as held that touch a body not in flight, directly or through other bodies.
+    """Mark as held all bodies that touch a body not in flight, directly or through other bodies.
 
     Bodies that bounce are not held: the gyroscopic torque after the impact would do work on the
     change of the velocity.
@@ -159,16 +164,17 @@ def _find_held(m, d):
                 if single and d.contact_spring[c, REBOUNDS] > 0.0:
                     continue
                 d.flight_mode[changed] = HELD if single else PLAIN
-                # in the first round the world holds all bodies that touch it
+                # begin with the bodies that touch the world
                 found = d.nmutual > 0
 
 
 @inline
 def fly(m, d, h):
-    """Change qacc_step to the end of the drift, and write the motion of the step to flight_work.
+    """Make qacc_step include the drift, and write the motion of the step to flight_work.
 
-    Call `start_flight` first, and solve for the accelerations of the kick. Row 0 of flight_mode is
-    then PLAIN if all bodies move by their velocities at the end of the step, as bodies at rest do.
+    Call `start_flight` first, and solve for the accelerations of the kick. Afterwards row 0 of
+    flight_mode is PLAIN if all bodies move by their velocities at the end of the step, as bodies
+    at rest do.
     """
     other = m.ncontact > 0 and d.hits[0] != 0
     if m.ncontact > 0 and d.ncon > 0:
@@ -189,7 +195,7 @@ def _find_free(m, d, h):
         if d.flight_mode[i] == HELD:
             d.flight_mode[i], held = -HELD, held + 1
     for c in range(d.ncon):
-        if held == 0:  # contacts press all held bodies
+        if held == 0:  # every held body is pressed by a contact
             return
         if d.contact_end[c, NORMAL] > 0.0:
             for side in range(2):
@@ -205,7 +211,7 @@ def _find_free(m, d, h):
             k, R = m.body_dofadr[i], quat_mat(d.qpos, m.jnt_qposadr[i - 1] + 3)
             _accelerate(d, k + 3, change, h)
             away = mat_vec(R, cross3(change, load3(m.body_ipos, i)))
-            # the centre of mass moves on with its old velocity
+            # the centre of mass keeps its old velocity
             _accelerate(d, k, scaled3(away, -1.0), h)
 
 
@@ -248,7 +254,7 @@ def _drift(m, d, i, h):
     if turns:
         _accelerate(d, k + 3, sub3(after, w), h)
     if not central:
-        # the frame moves around the centre of mass, which moves straight on
+        # the frame moves around the centre of mass, which moves along a straight line
         R = quat_mat(d.qpos, m.jnt_qposadr[i - 1] + 3)
         t = scaled3(mean, half_step(mean, h))
         com_vel = cross3(w, r)
@@ -262,7 +268,7 @@ def _drift(m, d, i, h):
 
 @inline
 def _frame_turns(com_vel, t, end):
-    """Return the change of the frame's velocity while the centre of mass moves straight on.
+    """Return the change of the frame's velocity while the centre of mass keeps its velocity.
 
     com_vel and `end` are the velocities of the centre of mass relative to the frame, before and
     after the rotation.
@@ -337,8 +343,8 @@ def _is_slight(d, k, after, h):
 def _pressed_turn(m, d, i, after, h):
     """Return w' after the contacts' impulse, with the gyroscopic torque of the mean velocity.
 
-    The contacts are solved with the torque of the start, so the impulse is right where they hold
-    the body against it. Only the work of the impulse then changes the energy.
+    The contacts are solved with the torque at the start of the step, so the impulse is right if
+    they hold the body against this torque. Only the work of the impulse changes the energy.
     """
     k, J = m.body_dofadr[i] + 3, load6(m.body_fullinertia, i)
     w, torque = (d.qvel[k], d.qvel[k + 1], d.qvel[k + 2]), _gyroscopic(m, d, i, h)
@@ -421,7 +427,7 @@ def mean_of_turn(J, w, impulse, h):
 
 @inline
 def is_slow(w, h):
-    """Return whether a body rotates little enough in a step to solve for gyroscopic torque."""
+    """Return whether a body rotates so little in a step that the equation can be solved."""
     return h * h * dot3(w, w) < LARGEST_TURN * LARGEST_TURN
 
 
@@ -438,7 +444,7 @@ def inertia_columns(J):
 
 @inline
 def solved3(x, y, z, f):
-    """Return the solution of three equations, x, y and z being the columns of the matrix."""
+    """Return the solution of three linear equations; x, y and z are the columns of the matrix."""
     yz = cross3(y, z)
     f = scaled3(f, 1.0 / dot3(x, yz))
     return dot3(f, yz), dot3(f, cross3(z, x)), dot3(f, cross3(x, y))

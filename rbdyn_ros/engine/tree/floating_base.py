@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """The acceleration of a floating base: the last step of the articulated-body algorithm.
 
-The world receives no force, so the six equations of the free joint are solved in its coordinates:
-H qacc = u with H = S^T IA S + E and u = tau - S^T pA. Factoring H = L^T D L is the same
-elimination, from the last dof to the first, with the same D. But each dof needs only a division
-and two products instead of a multiplication by IA.
+Nothing is passed on to the world, so the six equations of the free joint are solved in its
+coordinates: H qacc = u with H = S^T IA S + E and u = tau - S^T pA. Factoring H = L^T D L is the
+same elimination, from the last dof to the first, with the same D. But each dof needs only a
+division and two products instead of a multiplication by IA.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ def is_floating_base(m, i):
 
 @inline
 def pivot(m, d, k, inertia, viscosity_step, stop_step):
-    """Return D of a dof, S^T IA S being `inertia`."""
+    """Return the pivot D of a dof; `inertia` is S^T IA S."""
     D = inertia + m.dof_armature[k] + viscosity_step * d.dof_viscosity[k]
     if not is_zero(stop_step):
         D = bounded_pivot(m, k, D) + stop_step * d.stop_slope[k]
@@ -61,7 +61,7 @@ def solve_base(m, d, i, A, p, viscosity_step, stop_step, qacc):
 
 @inline
 def solve_six(m, d, k, H, u, viscosity_step, stop_step):
-    """Return H^-1 u of the six equations of a free joint, of dofs k to k + 5; write their D."""
+    """Return H^-1 u of the six equations of a free joint, dofs k to k + 5; write their D."""
     row = (H[5], H[10], H[14], H[17], H[19], H[20])
     H, u, L5, q5 = _eliminate(m, d, k + 5, H, u, row, row[5], u[5], viscosity_step, stop_step)
     row = (H[4], H[9], H[13], H[16], H[18], 0.0)
@@ -94,7 +94,7 @@ def _eliminate(m, d, k, H, u, row, inertia, force, viscosity_step, stop_step):
 
 @inline
 def _joint_inertia(A, x, y, z, r, s, t):
-    """Return S^T A S of three shifts and three turns, the upper triangle by rows."""
+    """Return S^T A S of three translations and three rotations, the upper triangle by rows."""
     X, Y, Z = _of_shift(A, x), _of_shift(A, y), _of_shift(A, z)
     R, S, T = times21(A, r), times21(A, s), times21(A, t)
     return (
@@ -109,7 +109,7 @@ def _joint_inertia(A, x, y, z, r, s, t):
 
 @inline
 def _of_shift(A, s):
-    """Return the last three components of A s, s being the axis of a shift."""
+    """Return the last three components of A s for the axis s of a translation."""
     x = (s[3], s[4], s[5])
     force = (
         dot3((A[15], A[16], A[17]), x), dot3((A[16], A[18], A[19]), x),
@@ -120,5 +120,5 @@ def _of_shift(A, s):
 
 @inline
 def _along(s, F):
-    """Return s . F for the axis of a shift."""
+    """Return s . F for the axis s of a translation."""
     return dot3((s[3], s[4], s[5]), (F[3], F[4], F[5]))

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from rbdyn_ros.model.data import Data
     from rbdyn_ros.model.model import Model
 
-#: A lighter subtree has no centre of mass: the inverse of its mass would overflow.
+#: A lighter subtree [kg] has no centre of mass, because the inverse of its mass would overflow.
 MIN_MASS = 1e-300
 
 
@@ -86,7 +86,7 @@ def principal_axes(m, d):
 @kernel
 def centres(m, d):
     """Write subtree_com. Call `poses` first."""
-    # children come before their parent: they add up mass times centre in its subtree_com
+    # bodies from last to first: each adds its mass times centre to subtree_com of its parent
     for i in range(m.nbody - 1, -1, -1):
         mass = m.body_mass[i]
         x, y, z = load3(d.xipos, i)
@@ -94,7 +94,7 @@ def centres(m, d):
         if m.body_haschild[i]:
             moment = add3(moment, load3(d.subtree_com, i))
         light = m.body_subtreemass[i] < MIN_MASS
-        # divide by 1 if there is no mass, so that the value that is not chosen stays finite
+        # divide by 1 if there is no mass, so that the unused value stays finite
         scale = 1.0 / select(light, 1.0, m.body_subtreemass[i])
         store3(d.subtree_com, i, select3(light, (x, y, z), scaled3(moment, scale)))
         if i > 0:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Inertial forces of bodies, summed over subtrees and projected onto joints."""
+"""Forces on bodies, summed over subtrees and projected onto joints."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def contact_joint_forces(m, d):
 
 @kernel
 def reflect(m, d, wrenches, qfrc):
-    """Add the forces along mimic joints, S^T f of their bodies times the ratio, to qfrc."""
+    """Add to qfrc the forces along mimic joints: S^T f of their bodies, times the ratio."""
     for t in range(m.nmimic):
         j = m.mimic_jntid[t]
         f = dot6(load6(d.cdof_all, m.jnt_dofadr_all[j]), load6(wrenches, m.jnt_bodyid[j]))
@@ -111,7 +111,7 @@ def relieve_drives(m, d, body, wrench):
 
 @kernel
 def load_drives(m, d, forces):
-    """Write qfrc_driven: S^T f of driven joints, f (nbody, 6) being the forces across joints."""
+    """Write qfrc_driven: S^T f of driven joints, from the forces (nbody, 6) across joints."""
     for n in range(m.ndrive):
         d.qfrc_driven[n] = 0.0
     for j in range(m.njnt):
@@ -126,8 +126,8 @@ def load_drives(m, d, forces):
 def add_to_drive(m, d, j, k, force):
     """Add a force along coordinate k of driven joint j to its drive, or to its leader's drive.
 
-    The drive moves the joints that follow its joint as well: by the principle of virtual work
-    their forces count times the ratio, which is 1 for the joint with the drive.
+    The drive also moves the joints that follow its joint. By the principle of virtual work their
+    forces count times their ratio, which is 1 for the joint with the drive.
     """
     driven = m.jnt_dofadr[j] + k - m.jnt_dofadr_all[j] - m.nv
     d.qfrc_driven[driven] += m.jnt_mimic_ratio[j] * force

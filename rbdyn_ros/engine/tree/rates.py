@@ -29,8 +29,8 @@ from rbdyn_ros.engine.joints.jcalc import carried_from
 def axis_rates(m, d):
     """Write cdof_rate, the full time derivative of each column of S. Call `com_vel` first.
 
-    cdof_dot excludes the rotation of the joint itself: axes fixed in the successor lack their
-    common term v_J x S, which adds nothing to S_dot qd.
+    cdof_dot excludes the rotation of the joint itself: for axes fixed in the child link it lacks
+    the common term v_J x S, which adds nothing to S_dot qd.
     """
     for j in range(m.njnt):
         first = m.jnt_dofadr_all[j]
@@ -49,7 +49,7 @@ def axis_rates(m, d):
 
 @kernel
 def axis_accelerations(m, d):
-    """Write cdof_ddot from cacc: Psi_ddot = a x S + v x Psi_dot, a and v before the joint."""
+    """Write cdof_ddot from cacc: Psi_ddot = a x S + v x Psi_dot, with a and v before the joint."""
     for i in range(1, m.nbody):
         j, parent = i - 1, m.body_parentid[i]
         v, a = load6(d.cvel, parent), load6(d.cacc, parent)
@@ -82,7 +82,7 @@ def composite_rates(m, d):
 def _inertia_rate(I, v):
     """Return B(I, v) = (v x* I - I v x + (I v) x-bar*) / 2 as N and p: B = [N, 0; -p x, 0].
 
-    With the momentum I v = [k; p] the other blocks vanish, for the rate of the first moment of
+    With the momentum I v = [k; p] the other blocks vanish, because the rate of the first moment of
     mass is p. N = (X + X^T - k x) / 2 with X = w x I - u x (m c) x.
     """
     xx, yy, zz, xy, xz, yz, mx, my, mz, _ = I

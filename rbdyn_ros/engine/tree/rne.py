@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 @kernel
 def bias_force(m: Model, d: Data) -> None:
-    """Write cacc_bias and cfrc_bias: acceleration and force of each body at qacc = 0.
+    """Write cacc_bias and cfrc_bias: the acceleration and the force of each body at qacc = 0.
 
     Gravity enters as an upward acceleration of the world. Source: RBDA table 5.1, qdd = 0.
     """
@@ -40,7 +40,7 @@ def bias_force(m: Model, d: Data) -> None:
         first = m.jnt_dofadr_all[i - 1]
         end = first + m.jnt_dofnum[i - 1]
         in_world = m.jnt_common[i - 1] and is_floating_base(m, i)
-        # axes of translation that are fixed in the world do not rotate
+        # skip translation axes that are fixed in the world, because they do not rotate
         for k in range(first + 3 if in_world else first, end):
             a = add_scaled6(a, load6(d.cdof_dot_all, k), d.qvel_all[k])
         # the acceleration of a driven joint is prescribed
@@ -136,7 +136,7 @@ def _driving_force(m, d):
 
 @kernel
 def project(m, d, qfrc):
-    # tau_i = S_i^T f_i; f_parent += f_i: all bodies of a tree share one frame
+    # tau_i = S_i^T f_i and f_parent += f_i, because all bodies of a tree share one frame
     for i in range(m.nbody - 1, 0, -1):
         f = load6(d.cfrc_sum, i)
         first = m.body_dofadr[i]

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """A matrix that couples dofs of several trees: H = L^T D L like M, but with longer rows.
 
-Dofs are eliminated from the leaves to the root as in crb.py. Where a contact joins two branches,
-elimination fills in: skyline_next is the elimination tree, in which every column of row k is an
-ancestor of k. A row is stored as far as skyline_first, the last ancestor that can be nonzero. So
-separate branches and trees cost the same as alone.
+Dofs are eliminated from the leaves to the root, as in crb.py. If a contact joins two branches,
+elimination fills in. skyline_next is the elimination tree, in which every column of row k is an
+ancestor of k. A row is stored up to skyline_first, the farthest ancestor whose entry can be
+nonzero. So branches and trees that no contact joins need no additional operations.
 
 A dof k has the row skyline_row, which is k unless the trees are ordered
 (contact/solve/tree_order.py). Row k of the lower triangle ends with the diagonal at skyline[k (k +
@@ -44,7 +44,7 @@ def start_tree(m, d):
 
 @kernel
 def link(d, a, b):
-    """Make one of two dofs an ancestor of the other, which joins their ancestors in one chain."""
+    """Make one of two dofs an ancestor of the other: join their ancestors in one chain."""
     while a != b and b >= 0:
         if a < b:
             a, b = b, a
@@ -57,7 +57,7 @@ def link(d, a, b):
 
 @kernel
 def close_tree(m, d):
-    """Write skyline_depth, and extend skyline_first to where elimination fills in."""
+    """Write skyline_depth, and extend skyline_first by the entries that elimination fills in."""
     for k in range(m.nv - 1, -1, -1):
         above, first = d.skyline_next[k], d.skyline_first[k]
         if first < k:
@@ -84,8 +84,8 @@ def take_triangle(m, d):
 def are_three(d, k):
     """Return whether dof k and the two dofs before it are a chain whose rows begin in one column.
 
-    Such rows, like those of a free body, are eliminated together: short loops cost more than long
-    loops for the same work.
+    Such rows, for example of a free body, are eliminated together, because a few long loops are
+    faster than many short loops.
     """
     first = d.skyline_first[k]
     return (
@@ -102,8 +102,8 @@ def are_three(d, k):
 def factor_skyline(m, d):
     """Replace skyline by its factors; write D, 1 / D to qLDiagInv, and skyline_now.
 
-    skyline_now counts the entries before the diagonal up to the last that is not zero: contacts
-    that do not press join no dofs.
+    skyline_now counts the entries before the diagonal up to the last nonzero entry, because
+    contacts that do not press join no dofs.
     """
     k = m.nv - 1
     while k >= 0:
@@ -128,7 +128,8 @@ def _factor_one(m, d, k):
     for e in range(end - 1, first - 1, -1):
         i = d.skyline_next[i]
         if H[e] != 0.0:
-            # with e - first + 1 the compiler vectorises the loop, which is slow for short rows
+            # with e - first + 1 the compiler would vectorise the loop, which is slow for short
+            # rows
             ratio, number = H[e] * inverse, d.skyline_depth[i] - top + 1
             start = diagonal_of(i) + 1 - number
             for n in range(number):
@@ -138,7 +139,7 @@ def _factor_one(m, d, k):
 
 @inline
 def _pivot(m, d, k):
-    """Write D and 1 / D of a row, whose later rows are eliminated; return 1 / D."""
+    """Write D and 1 / D of a row after the elimination of later rows; return 1 / D."""
     end = diagonal_of(k)
     if d.nstopped != 0:
         d.skyline[end] = bounded_pivot(m, k, d.skyline[end])
@@ -149,7 +150,7 @@ def _pivot(m, d, k):
 
 @kernel
 def factor_three(m, d, k):
-    """Eliminate dofs k, k - 1 and k - 2: the same operations, row by row of their ancestors."""
+    """Eliminate dofs k, k - 1 and k - 2 together, in one pass over their ancestors' rows."""
     H, top = d.skyline, d.skyline_depth[d.skyline_first[k]]
     p, q, r = diagonal_of(k), diagonal_of(k - 1), diagonal_of(k - 2)
     wide = d.skyline_depth[k - 2] - top  # number of columns left of the three diagonals
@@ -243,7 +244,7 @@ def gather_three(d, k, x):
 
 @inline
 def _above(d, i):
-    # a Data may hold any value here: the factors may come from an earlier call
+    # limit the value, because a user may call this before the factors are written
     return max(min(d.skyline_next[i], i - 1), 0)
 
 

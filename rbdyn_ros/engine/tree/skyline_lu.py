@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A matrix that is not symmetric, with the rows of skyline.py: H = U D L, U and L triangular.
+"""A matrix that is not symmetric, with the rows of skyline.py: H = U D L with triangular U, L.
 
 skyline holds the lower triangle by rows, and skyline_upper the upper triangle by columns, with the
 same indices. Dofs are eliminated from the leaves to the root. Only dofs with row_works 1 are
@@ -56,7 +56,7 @@ def _factor_one(m, d, k):
 
 @inline
 def _pivot(d, k):
-    """Invert the pivot of a row, whose later rows are eliminated, and return it."""
+    """Invert the pivot of a row after the elimination of later rows, and return the inverse."""
     end = diagonal_of(k)
     d.skyline[end] = 1.0 / d.skyline[end]
     return d.skyline[end]
@@ -64,7 +64,7 @@ def _pivot(d, k):
 
 @kernel
 def _factor_three(m, d, k):
-    """Eliminate dofs k, k - 1 and k - 2: the same operations, row by row of their ancestors."""
+    """Eliminate dofs k, k - 1 and k - 2 together, in one pass over their ancestors' rows."""
     L, U, top = d.skyline, d.skyline_upper, d.skyline_depth[d.skyline_first[k]]
     p, q, r = diagonal_of(k), diagonal_of(k - 1), diagonal_of(k - 2)
     wide = d.skyline_depth[k - 2] - top  # number of columns left of the three diagonals

@@ -26,7 +26,7 @@ from rbdyn_ros.engine.tree.points import NO_LENGTH, point_velocity
 
 @kernel
 def spring_forces(m, d):
-    """Add to qfrc_passive J^T f of every spring-damper. Call `com_vel` first.
+    """Add J^T f of every spring-damper to qfrc_passive. Call `com_vel` first.
 
     The force along the line between the ends is k (l - l0) + c dl/dt.
     """

@@ -1,25 +1,25 @@
 # SPDX-License-Identifier: Apache-2.0
 """Terms that stopping joints add to the matrix of a step, and a lower bound of its pivots.
 
-aba.py adds the slopes of the stops to D; steps that need M add them to its diagonal.
+aba.py adds the slopes of the stops to D; steps that need M add them to the diagonal of M.
 """
 
 from __future__ import annotations
 
 from rbdyn_ros.engine.compiler.jit import inline, kernel, select
 
-#: Part of dof_inertia0 below which the inertia of a dof is lost in rounding.
+#: A dof's inertia below this part of dof_inertia0 would be lost in rounding errors.
 MIN_INERTIA = 1e-6
 
 
 @inline
 def bounded_pivot(m, k, D):
-    """Return a positive pivot D of a dof, but at least MIN_INERTIA of the dof's own inertia.
+    """Return the pivot D of a dof; raise a positive D to MIN_INERTIA of the dof's own inertia.
 
-    A limit can hold joints where M is singular, as at the gimbal lock of three hinges. Without
-    inertia even a small force would cause a velocity there that no later step could resolve.
-    Source: Gill, Murray, Newton-type methods for unconstrained and linearly constrained
-    optimization, 1974 (a positive bound for the pivots).
+    A limit can hold joints where M is singular, as at the gimbal lock of three hinges. With almost
+    no inertia even a small force would cause a velocity that no later step could resolve. Source:
+    Gill, Murray, Newton-type methods for unconstrained and linearly constrained optimization, 1974
+    (a positive bound for the pivots).
     """
     least = MIN_INERTIA * m.dof_inertia0[k]
     # count_bad counts pivots that are not positive

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Checks of arrays from files and users, so that kernels need no checks."""
+"""Check arrays from files and users, so that kernels need no checks."""

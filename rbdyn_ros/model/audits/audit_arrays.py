@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Check the arrays of a Model that come from files or users, so that kernels need no checks.
 
-Kernels do not check whether an index is within an array. A compiled Model is right by
-construction. Arrays from a file, a pickle or a user are checked: every index must be within its
-range, and the number of coordinates must match the joints. model/derive.py computes all other
-indices.
+Kernels do not check whether an index is within an array. A Model compiled from a description is
+correct by construction. Arrays from a file, a pickle or a user are checked: every index must be
+within its range, and the number of coordinates must match the joints. model/derive.py computes all
+other indices.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ DRIVEN = JointClass.DRIVEN
 
 FLAGS = ("jnt_reversed", "jnt_limited", "jnt_actuated", "length_closed", "geom_limitsurface")
 
-#: Fields of indices, and the size that bounds them.
+#: Fields that hold indices, and the size that is their bound.
 INDICES = {
     "body_parentid": "nbody",
     "limit_dofid": "nv",
@@ -58,7 +58,7 @@ INDICES = {
     "actuator_dofid": "nv",
 }
 
-#: Fields of counts that add up to a size, and the least count.
+#: Fields that hold counts which add up to a size; the size and the least count.
 SHARES = {
     "drive_knotnum": ("nknot", 0),
     "length_pointnum": ("npoint", 2),
@@ -259,7 +259,7 @@ def _audit_types(arrays: NamedArrays, names: Names, audit: Audit) -> None:
 
 
 def _audit_couplings(arrays: NamedArrays, kinds: Sequence[JointKind], audit: Audit) -> None:
-    """Check classes, and that leaders and mimic joints have one coordinate and form no chain."""
+    """Check jnt_class, and that leaders and mimic joints have one coordinate and form no chain."""
     mimic, classes = arrays["jnt_mimic"], arrays["jnt_class"]
     is_mimic = mimic >= 0
     leaders = mimic[is_mimic]
@@ -334,7 +334,7 @@ def _audit_limits(arrays: NamedArrays, kinds: Sequence[JointKind], audit: Audit)
 
 
 def _audit_terms(arrays: NamedArrays, kinds: Sequence[JointKind], audit: Audit) -> None:
-    """Check that gears connect positions of joints."""
+    """Check that the terms of gears are positions of joints."""
     for j, coordinate in zip(arrays["term_jntid"], arrays["term_coord"], strict=True):
         if not (kinds[j].flat and coordinate < kinds[j].nv):
             wrong_array(

@@ -17,11 +17,11 @@ from rbdyn_ros.model.geometry.pushing import FACE_CORNERS
 #: Allowed types of geometries of links, and of obstacles.
 OF_LINKS = [kind for kind in GeomType if kind not in (GeomType.PLANE, *TERRAIN)]
 OF_WORLD = list(GeomType)
-#: Fields of 31 bits.
+#: Fields of bit masks with 31 bits.
 MASKS = ("geom_contype", "geom_conaffinity")
-#: Fields of counts of height fields.
+#: Fields that hold counts of height fields.
 FIELD_COUNTS = ("field_nrow", "field_ncol")
-#: Number of corners of each type, on which kernels rely; a mesh has any number above 0.
+#: Number of corners that kernels expect of each type; a mesh has any number above 0.
 CORNERS = {
     GeomType.PLANE: 0,
     GeomType.HFIELD: 0,
@@ -66,7 +66,7 @@ def audit_geom_arrays(arrays: NamedArrays, audit: Audit) -> None:
 
 
 def _audit_order(arrays: NamedArrays, audit: Audit) -> None:
-    """Add an error unless moving bodies come first, obstacles last, each with allowed types."""
+    """Add an error unless moving geometries come first and obstacles last, of allowed types."""
     types, bodies, frames = arrays["geom_type"], arrays["geom_bodyid"], arrays["geom_frameid"]
     fixed, free = bodies == 0, frames == NO_LINK
     if (np.diff(fixed.astype(np.int64)) < 0).any():
@@ -105,7 +105,7 @@ def _word(kind: GeomType) -> str:
 
 
 def audit_geom_lists(arrays: NamedArrays, audit: Audit) -> None:
-    """Add an error for lists of fields, corners, pairs and faces that do not fit together.
+    """Add an error for lists of height fields, corners, pairs or faces that do not fit together.
 
     Args:
         arrays: arrays that have passed audit_geom_arrays, with counts that add up.
@@ -179,5 +179,5 @@ def _audit_pushing(arrays: NamedArrays, audit: Audit) -> None:
 
 
 def wrong_array(audit: Audit, name: str, message: str) -> None:
-    """Add the error for an array with wrong numbers."""
+    """Add an error about an array to `audit`."""
     audit.error("bad-array", name, None, message)

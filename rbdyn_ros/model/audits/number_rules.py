@@ -13,12 +13,12 @@ from rbdyn_ros.description.parts.bounds import BOUNDS
 from rbdyn_ros.errors import apart, exactly
 from rbdyn_ros.model.declared.model_fields import AT_MOST_ONE, NOT_NEGATIVE, POSITIVE, UNLIMITED
 
-#: Largest allowed number; products of larger numbers could overflow.
+#: Bound of all numbers; products of larger numbers could overflow.
 LARGEST = BOUNDS["stored"]
 
 
 def wrong_numbers(name: str, array: NDArray[Any]) -> str:
-    """Return the reason why a field cannot hold these numbers, or an empty string.
+    """Return the reason why a field cannot hold some numbers, or an empty string.
 
     Args:
         name: name of the field.
@@ -42,8 +42,8 @@ def wrong_numbers(name: str, array: NDArray[Any]) -> str:
 def endless_friction(fields: NamedArrays) -> str:
     """Return the reason why the friction of a link cannot be infinite, or an empty string.
 
-    Infinite friction means that the other geometry decides. Only geometries of the world can have
-    it.
+    Infinite friction means that the friction of the other geometry acts. Only geometries of the
+    world can have it.
     """
     endless = ~np.isfinite(fields["geom_friction"]) & (fields["geom_frameid"] >= 0)
     return (
@@ -54,13 +54,13 @@ def endless_friction(fields: NamedArrays) -> str:
 
 
 def limit_ranges(fields: NamedArrays) -> list[tuple[str, NDArray[np.float64]]]:
-    """Return the names of the fields of ranges, each with the ranges (n, 2) in use."""
+    """Return the names of the fields that hold ranges, each with its ranges in use (n, 2)."""
     limited = fields["jnt_range"][fields["jnt_limited"] == 1]
     return [("jnt_range", limited), ("limit_range", fields["limit_range"])]
 
 
 def descending(ranges: NDArray[np.float64]) -> str:
-    """Return a text about the first range (n, 2) that ends before it begins, or ""."""
+    """Return a text about the first range (n, 2) with its lower limit above the upper, or ""."""
     for lower, upper in ranges[ranges[:, 0] > ranges[:, 1]].tolist():
         return "has a lower limit {} above its upper limit {}".format(*apart(lower, upper))
     return ""

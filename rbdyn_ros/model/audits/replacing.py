@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Checks of arrays that replace arrays of a Model, see Model.replaced."""
+"""Check arrays that replace arrays of a Model, see Model.replaced."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from rbdyn_ros.model.tree.rotation import quat_to_mat
 #: The attributes of a Model by name.
 Current = Mapping[str, Any]
 
-#: Fields that the engine computes from the fields WEIGHED when a Model is loaded.
+#: Fields that the engine computes when a Model is loaded, from the fields WEIGHED.
 CONSTANTS = ("dof_inertia0", "geom_mass0")
 WEIGHED = ("dof_armature", "qpos0", "body_mass", "body_ipos", "body_fullinertia")
 
@@ -42,7 +42,7 @@ _FLAGS = ("jnt_limited", "jnt_actuated")
 
 
 def check_replacements(current: Current, arrays: Mapping[str, Any]) -> dict[str, NDArray[Any]]:
-    """Return the arrays, and inertias that follow; raise ModelError if an array is refused."""
+    """Return the checked arrays, and the inertias that follow from them; raises ModelError."""
     checked = {name: _checked(current, name, values) for name, values in arrays.items()}
     if not set(INERTIAS).isdisjoint(checked):
         checked |= _inertias(current, checked)
@@ -65,8 +65,8 @@ def _inertias(current: Current, given: dict[str, NDArray[Any]]) -> dict[str, NDA
     """Return the arrays of rigid bodies that follow from the given arrays.
 
     Raises:
-        ModelError: no rigid body has these numbers, the world gets a mass, or an inertia is given
-            twice, by its matrix and by its principal moments.
+        ModelError: a rigid body cannot have these numbers, the world gets a mass, or an inertia is
+            given both by its matrix and by its principal moments.
     """
     new, by_matrix = {**current, **given}, "body_fullinertia" in given
     if by_matrix and not {"body_inertia", "body_iquat"}.isdisjoint(given):
@@ -94,17 +94,17 @@ def _inertias(current: Current, given: dict[str, NDArray[Any]]) -> dict[str, NDA
 
 
 def followed(fields: Mapping[str, Any], changed: Collection[str]) -> dict[str, Any]:
-    """Return the fields, without the derived fields if masses or inertias have changed."""
+    """Return the fields; drop the derived fields if masses or inertias have changed."""
     if set(INERTIAS).isdisjoint(changed):
         return dict(fields)
     return {name: array for name, array in fields.items() if name not in DERIVED}
 
 
 def stale(current: Current, arrays: Mapping[str, Any]) -> list[str]:
-    """Return the CONSTANTS that no longer belong to the arrays of a new Model.
+    """Return the names of the CONSTANTS that changed arrays make invalid.
 
-    Constants that the caller has changed are left out. A Model that is still being loaded
-    has no such constants.
+    Constants that the caller has changed are left out. While a Model is being loaded, there are
+    none.
     """
     if not current["dof_inertia0"].any() or _same(current, arrays, WEIGHED):
         return []
@@ -119,7 +119,10 @@ def _same(current: Current, arrays: Mapping[str, Any], names: Sequence[str]) -> 
 
 
 def _checked(current: Current, name: str, values: Any) -> NDArray[Any]:
-    """Return values as an array; raise ModelError unless shape and numbers suit the field."""
+    """Return values as an array.
+
+    Raise ModelError if the field cannot have its shape or numbers.
+    """
     if name not in REPLACEABLE and name not in INERTIAS:
         allowed = (*INERTIAS, *REPLACEABLE)
         hint = did_you_mean(name, allowed)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Sizes of the arrays of actuators, and the meaning of the numbers in their state."""
+"""Sizes of the arrays of actuators, and the layout of an actuator's state."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ CURVE_POINTS = 8
 #: first [N m or N]. They are 0 in a new Data.
 CURRENT, HEAT, BRISTLE, TWIST, TWIST_RATE, DELAYED = range(6)
 
-#: Most timesteps of a delay.
+#: Largest number of timesteps of a delay.
 MAX_DELAY = 1000
 
-#: Number of values that a step keeps between the forces of an actuator and its new state.
+#: Number of values that a step stores from computing an actuator's force until its new state.
 ACTUATOR_WORK = 10
 
 

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Functions that kernels call by their address: the user's functions and optional stages.
+"""Functions that kernels call by address: user functions and optional stages.
 
-A Model stores the names of the user's functions, not the addresses, which differ from process to
-process. engine/joints/user.py compiles and registers the functions.
+A Model stores the names of user functions, because their addresses differ between processes.
+engine/joints/user.py compiles and registers the functions.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ from typing import Any
 
 from rbdyn_ros.errors import Finding, ModelError, did_you_mean
 
-#: Largest numbers of parameters and degrees of freedom of a user-defined joint.
+#: Largest number of parameters, and of degrees of freedom, of a user-defined joint.
 MAX_PARAMETERS = 8
 MAX_DOFS = 6
 
-#: Start of E, r, the columns of S and the columns of S_dot in a row of Data.user_joint, and the
+#: Where E, r, the columns of S and the columns of S_dot begin in a row of Data.user_joint, and the
 #: length of the row.
 E_AT = 0
 R_AT = E_AT + 9
@@ -32,8 +32,8 @@ ROW = S_DOT_AT + 6 * MAX_DOFS
 STAGE_MAKERS: dict[str, Callable[[], int]] = {}
 
 
-#: Checks of the user's functions in a Model that was made from arrays; loading/user_joints.py
-#: registers such a check.
+#: Functions that check the user functions of a Model made from arrays; loading/user_joints.py
+#: registers one.
 MODEL_CHECKS: list[Callable[[Any], None]] = []
 
 
@@ -43,7 +43,7 @@ WEIGHERS: list[Callable[[Any], Mapping[str, Any]]] = []
 
 def weighed(m: Any) -> Mapping[str, Any]:
     """Return the fields of a Model that only the engine can compute: replacing.CONSTANTS."""
-    if not WEIGHERS:  # the process has only unpickled Models, so the engine is not imported
+    if not WEIGHERS:  # a process that has only unpickled Models has not imported the engine yet
         importlib.import_module("rbdyn_ros.loading.inertias")
     return WEIGHERS[0](m)
 
@@ -75,12 +75,12 @@ class Callback:
 JOINTS: dict[str, Callback] = {}
 MOTIONS: dict[str, Callback] = {}
 
-#: All callbacks ever registered: a Model may still call a callback that has been replaced.
+#: All callbacks ever registered, because a Model may still call a callback that has been replaced.
 _KEPT: list[Callback] = []
 
 
 def register(known: dict[str, Callback], name: str, callback: Callback) -> None:
-    """Add a callback to JOINTS or MOTIONS, replacing a callback of the same name."""
+    """Add a callback to JOINTS or MOTIONS; it replaces a callback of the same name."""
     _KEPT.append(callback)
     known[name] = callback
 

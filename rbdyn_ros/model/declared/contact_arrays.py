@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Columns of the arrays of contacts in Data, and the meaning of their numbers."""
+"""Columns of the contact arrays in Data, and the meaning of their values."""
 
 from __future__ import annotations
 
@@ -18,9 +18,10 @@ NORMAL = 3
 #: Columns of contact_force_slope and contact_torque_slope; the slip has three columns.
 ALONG, ACROSS, SLIP = 0, 1, 2
 
-#: Values of contact_phase: list and prepare contacts, with velocities of the start of the step;
-#: only list contacts, with velocities of its end as well; only prepare contacts.
+#: Values of contact_phase. AT_START: list and prepare contacts, with the velocities at the start
+#: of the step. AT_END: only list contacts, also with the velocities at its end. PREPARE: only
+#: prepare contacts.
 AT_START, AT_END, PREPARE = 0, 1, 2
 
-#: Most features of a pair, which include the corners of a mesh.
+#: Largest number of features of a pair, which include the corners of a mesh.
 FEATURES = 1 << 24

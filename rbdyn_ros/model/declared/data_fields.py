@@ -7,28 +7,28 @@ from rbdyn_ros.model.declared.actuators import ACTUATOR_WORK
 from rbdyn_ros.model.declared.callbacks import ROW
 from rbdyn_ros.model.declared.fields import Field
 
-#: Length of a row of geom_place.
+#: Number of columns of geom_place.
 PLACE = 21
 
-#: Length of a row of push_axis: the direction that separated two hulls, and the corner of each
-#: hull that is farthest along it.
+#: Number of columns of push_axis: a direction that separated two hulls (3), and the farthest
+#: corner of each hull along it.
 AXIS = 5
 
-#: Number of moves of the lagged forces that a step stores.
+#: Number of past moves of the lagged forces that a step stores.
 LAGGED_MOVES = 5
 
 #: Number of bits of a word of tree_near.
 WORD_BITS = 62
 
-#: Number of values stored for a contact in a state and in a recording: its stick_ fields.
+#: Number of values (the stick_ fields) that a state and a recording store for a contact.
 STICK_NUMBERS = 8
 
 # Spatial 6-vectors are [angular; linear] in world axes about subtree_com[body_rootid].
 DATA_FIELDS = (
     # state and input
     Field("time", (), "simulated time [s]", stage="integrate"),
-    # driven joints and mimic joints have no freedom: their coordinates follow after the free
-    # joints, first those of driven joints, then those of mimic joints
+    # driven joints and mimic joints have no free coordinates: the coordinates of driven joints,
+    # then of mimic joints, come after those of the free joints
     Field("qpos_all", ("nqall",), "qpos, then driven, then mimic coordinates", stage="expand"),
     Field("qpos", ("nq",), "joint positions", stage="input, integrate", inside="qpos_all"),
     Field("qvel_all", ("nvall",), "qvel, then the others", stage="expand"),
@@ -127,7 +127,7 @@ DATA_FIELDS = (
     Field("efc_force", ("nefc",), "lambda, of minimum norm", stage="aba"),
     Field("qfrc_constraint", ("nv",), "K^T lambda", stage="aba"),
     Field("qfrc_drive", ("nv",), "force of the drive mode", stage="aba"),
-    # contacts, in the order of contact_key; forces of the step, or of forward
+    # contacts, in the order of contact_key, with the forces of the last step or forward
     Field(
         "contact_geom",
         ("ncontact", 2),
@@ -188,7 +188,7 @@ DATA_FIELDS = (
         "force of the predecessor on the successor, in F_s",
         stage="joint_forces",
     ),
-    # scratch, by Featherstone's names
+    # scratch, with Featherstone's names
     Field("IA", ("nbody", 21), "articulated-body inertia, upper triangle by rows", stage="aba"),
     Field("pA", ("nbody", 6), "articulated bias force", stage="aba"),
     Field("D", ("nv",), "S^T U with U = IA S: inertia seen by the dof", stage="aba"),
@@ -226,7 +226,7 @@ DATA_FIELDS = (
     Field("efc_rate", (1,), "share of efc_vel that is removed per second", stage="aba"),
     Field("drive_held", (1,), "1 while a Runge-Kutta step keeps drive_qacc", stage="integrate"),
     Field("qLU", ("nM",), "implicit integrators: the upper triangle, factored", stage="integrate"),
-    # scratch of frames: the bodies from a frame to the root, their poses and axes
+    # scratch for frames: the bodies from a frame to the root, with their poses and axes
     Field("chain", ("nbody",), "the bodies, the frame's body first", "int", "chain"),
     Field("chain_xpos", ("nbody", 3), "as xpos", stage="chain"),
     Field("chain_xmat", ("nbody", 9), "as xmat", stage="chain"),

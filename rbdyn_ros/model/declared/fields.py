@@ -19,7 +19,7 @@ class Field:
 
     Attributes:
         name: attribute name; MuJoCo's where MuJoCo has the array.
-        dims: names of Model sizes, or numbers; empty for a scalar.
+        dims: for each dimension, the name of a Model size, or a number; empty for a scalar.
         doc: meaning, unit, frame.
         kind: element type; every element takes eight bytes.
         stage: the stage that writes the array (Data only); the user writes ``input``.
@@ -40,7 +40,7 @@ class Field:
 
 
 def frozen(field: Field, value: Any, shape: tuple[int, ...]) -> NDArray[Any]:
-    """Return a copy of a field in C order that can never become writeable, over `bytes`.
+    """Return a copy of a field, in C order over `bytes`, which can never become writeable.
 
     Kernels read the copy as flat memory, by its address.
     """

@@ -19,9 +19,9 @@ from rbdyn_ros.model.declared.callbacks import registered_joint
 
 
 class JointClass(IntEnum):
-    """The cause of a joint's motion; coordinates in qpos_all and qvel_all are ordered by class.
+    """What moves a joint. Coordinates in qpos_all and qvel_all are ordered by this class.
 
-    FREE: forces move the joint. DRIVEN: the joint or its leader has a given motion over time.
+    FREE: forces move the joint. DRIVEN: the motion of the joint, or of its leader, is prescribed.
     MIMIC: the joint follows a leader that forces move.
     """
 
@@ -59,16 +59,16 @@ class JointType(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class JointKind:
-    """Sizes and neutral position of one joint type.
+    """Sizes, neutral position and properties of one joint type.
 
     Attributes:
         qpos0: neutral position; its length is the joint's share of qpos.
-        newframe: for each dof, 1 if its cdof_dot uses the body velocity due to all dofs before it,
-            0 if it uses the same velocity as the dof before it. So a 1 followed by zeros is a set
-            of axes that rotate together, such as the three axes of a ball.
+        newframe: for each dof, 1 if its cdof_dot uses the velocity that all dofs before it give
+            the body, 0 if it uses the same velocity as the dof before it. So a 1 followed by zeros
+            is a set of axes that rotate together, such as the three axes of a ball.
         quat: index of a quaternion in the joint's share of qpos, or -1.
         flat: whether the velocities are the derivatives of the positions.
-        carried: the axes of this dof and of all later dofs are fixed in the successor.
+        carried: index of the first dof from which on all axes are fixed in the successor.
     """
 
     qpos0: tuple[float, ...]
@@ -128,7 +128,7 @@ def joint_kinds(types: NDArray[Any], user_types: Sequence[str]) -> list[JointKin
     ]
 
 
-#: The types of joint_types.JOINT_SPECS; any other name is a user-defined type.
+#: The JointType of each name in joint_types.JOINT_SPECS; other names are user-defined types.
 TYPE_OF_NAME = {
     "revolute": JointType.HINGE,
     "continuous": JointType.HINGE,

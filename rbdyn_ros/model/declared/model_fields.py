@@ -79,8 +79,8 @@ SIZES = {
     "na": "length of act: their states",
 }
 
-#: Optional stages of a Model, compiled when its first Data needs them and called by address
-#: (engine/compiler/optional.py). A stage that the Model does not need has the address 0.
+#: Optional stages of a Model. They are compiled when its first Data needs them, and called by
+#: address (engine/compiler/optional.py). A stage that the Model does not need has the address 0.
 STAGES = {
     "pose_stage": "pose of a joint that is not common",
     "motion_stage": "its motion axes",
@@ -144,7 +144,7 @@ ACTUATOR_STAGES = ("actuator_stage", "act_stage")
 DRIVE_STAGES = ("inertia_stage", "accelerate_stage", "report_stage")
 
 MODEL_FIELDS = (
-    # bodies; a body's frame is the frame of its joint, on the body's side
+    # bodies; the frame of a body is its joint's frame on the body's side
     Field("body_parentid", ("nbody",), "parent body; 0 for the world", "int"),
     Field("body_rootid", ("nbody",), "the world's child it descends from", "int", derived=True),
     Field("body_haschild", ("nbody",), "1 if the body has a child", "int", derived=True),
@@ -183,7 +183,7 @@ MODEL_FIELDS = (
     Field("jnt_class", ("njnt",), "a JointClass: what moves the joint", "int"),
     Field("jnt_reversed", ("njnt",), "1 if the body it carries is its predecessor", "int"),
     Field("jnt_common", ("njnt",), "1 if forward and of a type up to PLANAR", "int", derived=True),
-    # a joint's own coordinates, and the coordinates that move it: its leader's for a mimic joint
+    # a joint's own coordinates, and the coordinates that move it: for a mimic joint, its leader's
     Field("jnt_qposadr", ("njnt",), "its leader's first entry in qpos_all", "int", derived=True),
     Field("jnt_dofadr", ("njnt",), "its leader's first entry in qvel_all", "int", derived=True),
     Field("jnt_qposadr_all", ("njnt",), "its own first entry in qpos_all", "int", derived=True),
@@ -355,8 +355,8 @@ MODEL_FIELDS = (
         "int",
     ),
     Field("edge_vert", ("nedge",), "a neighbour, counted from its geometry's first corner", "int"),
-    # surfaces of geometries; a contact combines two surfaces: the least friction, the softest
-    # spring, and the largest of all other values
+    # surfaces of geometries; a contact has the smaller friction, the softer spring, and the larger
+    # of all other values of its two surfaces
     Field("geom_friction", ("ngeom",), "Coulomb coefficient; infinity: the other geometry's"),
     Field("geom_viscosity", ("ngeom",), "viscous instead of Coulomb friction if >= 0 [N s/m]"),
     Field("geom_solref", ("ngeom", 2), "time constant [s], damping ratio; (1e-6, 1): near-rigid"),
@@ -487,13 +487,13 @@ MODEL_FIELDS = (
     Field("knot_coef", ("nknot", 6), "its coefficients in powers of the time since its start"),
 )
 
-#: Names of the fields that are stored; the others follow from them.
+#: Names of the fields that are stored; all other fields follow from them.
 PRIMARY = tuple(field.name for field in MODEL_FIELDS if not field.derived)
 
 #: Names of the fields that model/derive.py computes.
 DERIVED = tuple(field.name for field in MODEL_FIELDS if field.derived)
 
-#: Addresses of the user's functions. They are not stored but found by name (see NAMES).
+#: Addresses of user functions. They are not stored, because they are found by name (see NAMES).
 CALLBACK_FIELDS = (
     Field("jnt_jcalc", ("njnt",), "address of a user-defined joint's jcalc, or 0", "int"),
     Field("jnt_motion", ("njnt",), "address of the function that drives the joint, or 0", "int"),
@@ -525,7 +525,7 @@ NAME_DIMS = {name: dim for name, dim, _ in _NAMES}
 #: Arrays of rigid bodies, which determine each other (model/audits/replacing.py).
 INERTIAS = ("body_mass", "body_ipos", "body_iquat", "body_inertia", "body_fullinertia")
 
-#: Arrays from which no other array of a Model was computed.
+#: Arrays from which no other array of a Model is computed.
 REPLACEABLE = (
     "dof_armature",
     "dof_damping",

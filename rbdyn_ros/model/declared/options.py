@@ -33,7 +33,7 @@ OPTION_STAGES = ("implicit_stage", "stop_stage", "momentum_stage")
 
 
 class Drive(IntEnum):
-    """Drive mode of a dof: moved by forces, or with a prescribed motion."""
+    """Drive mode of a dof: forces move the dof, or its motion is prescribed."""
 
     FORCE = 0
     ACCELERATION = 1
@@ -52,7 +52,7 @@ KEEP_MOMENTUM = (INTEGRATORS[RK4], INTEGRATORS[IMPLICIT_MIDPOINT])
 
 
 def _memory(field: Field) -> NDArray[Any]:
-    """Return an array for an option that cannot be resized, because kernels use its address."""
+    """Return an option's array, which cannot be resized because kernels use its address."""
     shape = field.shape({})
     dtype = np.int64 if field.kind == "int" else np.float64
     return np.frombuffer(bytearray(8 * math.prod(shape)), dtype).reshape(shape)
@@ -64,9 +64,9 @@ class Options:
     Args:
         timestep: duration of a step [s].
         gravity: gravitational acceleration in the world [m/s^2].
-        integrator: one of INTEGRATORS. "implicit" evaluates Coriolis and centrifugal forces at the
-            end of the step, too, and "implicit_midpoint" in its middle; both are for trees without
-            constraints.
+        integrator: one of INTEGRATORS. "implicit" also evaluates Coriolis and centrifugal forces
+            at the end of the step, and "implicit_midpoint" at its middle; both work only for trees
+            without constraints.
         passive: whether damping, friction and limits act.
         exact_stops: if true, a joint loaded below its dry friction stays at rest, and a limit
             stops a joint within a step. Change it before make_data. If false, friction and limits
@@ -166,7 +166,8 @@ class Options:
         number = INTEGRATORS.index(name)
         if number >= IMPLICIT:
             self._check_part(name, self._not_implicit, INTEGRATORS[:IMPLICIT])
-            # look up first, because Ctrl-C may interrupt this, or another thread may step
+            # look up the stage first: Ctrl-C may interrupt this, or another thread may step
+            # meanwhile
             self._find_implicit_stage()
         else:
             self._check_explicit(name, self._not_explicit)
@@ -213,15 +214,15 @@ class Options:
     def belong_to(
         self, not_implicit: str, not_explicit: str = "", is_delayed: bool = False
     ) -> None:
-        """Attach these options to a Model.
+        """Attach these options to a Model, which limits the allowed values.
 
         Args:
-            not_implicit: part of the Model that implicit integrators cannot move, or ''.
+            not_implicit: part of the Model that implicit integrators do not support, or ''.
             not_explicit: part of the Model that needs implicit damping, or ''.
             is_delayed: whether actuators have delays in timesteps, so that the timestep is fixed.
 
         Raises:
-            ParameterError: the integrator cannot move the Model.
+            ParameterError: the integrator does not support the Model.
         """
         if self.integrator_id >= IMPLICIT:
             self._check_part(self.integrator, not_implicit, INTEGRATORS[:IMPLICIT])
@@ -264,7 +265,8 @@ class Options:
         name = "exact_stops"
         exact = flag(f"opt.{name}", value, code="option-exact-stops", element=name)
         if exact and self._has_stops:
-            # look up first, because Ctrl-C may interrupt this, or another thread may step
+            # look up the stage first: Ctrl-C may interrupt this, or another thread may step
+            # meanwhile
             self._find_stop_stage()
         self._exact_stops[()] = exact
 

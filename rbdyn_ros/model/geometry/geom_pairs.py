@@ -8,19 +8,19 @@ import numpy as np
 from rbdyn_ros.arrays import Array, Arrays, Bools, Ints, NamedArrays
 from rbdyn_ros.model.geometry.geoms import NO_LINK, TERRAIN, GeomType
 
-#: Pairs are listed for at most this number of geometries: about a million pairs.
+#: Pairs are listed for at most this number of geometries, which have about a million pairs.
 MOST_PAIRED = 1400
 
-#: Most pairs for which each Data stores a separating direction.
+#: Largest number of pairs for which each Data stores a separating direction.
 MOST_AXES = 1 << 14
 
-#: Most pairs that are listed as near at once; if more are near, all pairs are tested.
+#: Largest number of pairs that are listed as near at once; if more are near, all pairs are tested.
 MOST_FOUND = 1 << 14
 
 #: Types of obstacles that are handled like geometries of links.
 AS_LINKS = (GeomType.CYLINDER, GeomType.CAPSULE, GeomType.MESH)
 
-#: Value in geom_touches for an obstacle that is terrain.
+#: Value of geom_touches for an obstacle that is terrain.
 BY_TERRAIN = 2
 
 #: A joint with this many degrees of freedom does not connect its bodies.
@@ -33,13 +33,13 @@ def links_of(fields: NamedArrays) -> int:
 
 
 def corner_radius(fields: NamedArrays) -> Arrays:
-    """Return geom_radius, the radius around the corners: nonzero for spheres and capsules."""
+    """Return geom_radius, the radius around the corners, which only spheres and capsules have."""
     round_ones = np.isin(fields["geom_type"], (GeomType.SPHERE, GeomType.CAPSULE))
     return {"geom_radius": np.where(round_ones, fields["geom_size"][:, 0], 0.0)}
 
 
 def bounding_boxes(fields: NamedArrays) -> Arrays:
-    """Return geom_half, or zeros for a plane."""
+    """Return geom_half, the half edges of bounding boxes; zeros for a plane."""
     half: Array = np.array(fields["geom_size"])
     kinds = fields["geom_type"]
     radius, length = half[:, 0].copy(), half[:, 1].copy()
@@ -70,10 +70,10 @@ def far_corners(fields: NamedArrays) -> Arrays:
 def distance_pairs(fields: NamedArrays) -> Arrays:
     """Return distance_geom, distance_adr and distance_num: the pairs that may touch.
 
-    The result leaves out pairs of one body, pairs of two geometries of the world, excluded pairs,
-    pairs whose filters do not match, and pairs of parent and child: a body and the bodies that
-    joints connect to it. A joint with six degrees of freedom does not count. On the world only
-    links of the same robot are parents, not obstacles.
+    The result leaves out pairs on one body, pairs of two geometries of the world, excluded pairs,
+    pairs whose filters do not match, and pairs on bodies that a joint connects (parent and child).
+    A joint with six degrees of freedom does not count. On the world, only links of the same robot
+    count as parents, but not obstacles.
 
     Args:
         fields: the primary fields of a Model, body_dofnum and geom_vertadr.
@@ -122,7 +122,7 @@ def masks_match(fields: NamedArrays, some: Ints, others: Ints) -> Bools:
 
 
 def _adjacent(fields: NamedArrays) -> Bools:
-    """Return a mask (n, n): whether one geometry is on the parent body of the other's body.
+    """Return a mask (n, n): whether a geometry is on the parent body of another geometry's body.
 
     On the world only links of the same robot count as parents.
     """

@@ -2,7 +2,7 @@
 """All geometries of a robot and its world as arrays.
 
 The geometries of moving bodies come first, then the geometries of links fixed to the world, then
-the obstacles, which are not on a link. So each of these groups is a range of numbers.
+the obstacles, which belong to no link. So each of these groups is a range of numbers.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ Part = Geometry | Obstacle
 # corners at each end of a cylinder; contact with a plane does not use them
 END_CORNERS = 12
 
-#: A hull with more corners has a graph of its edges, along which the farthest corner is searched.
+#: For a hull with more corners, the farthest corner is searched along a graph of its edges.
 MANY_CORNERS = 40
 
 #: geom_frameid of an obstacle.
@@ -73,7 +73,7 @@ class GeomType(IntEnum):
 TERRAIN = (GeomType.HFIELD, GeomType.TRIMESH)
 
 
-#: The type of each shape.
+#: The GeomType of each class of shapes.
 GEOM_TYPES = {
     Plane: GeomType.PLANE,
     HeightField: GeomType.HFIELD,

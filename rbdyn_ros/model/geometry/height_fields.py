@@ -12,7 +12,7 @@ from rbdyn_ros.model.geometry.geoms import GeomType
 #: Flags of field_ridge: the edges to the east (+x), north (+y) and north-east, and the corner.
 EAST, NORTH, DIAGONAL, PEAK = 1, 2, 4, 8
 
-#: Least change of slope at an edge that is not flat.
+#: An edge counts as flat if the slope changes by less than this.
 BENT = 1e-9
 
 

@@ -11,13 +11,13 @@ from rbdyn_ros.model.declared.joints import JointType
 from rbdyn_ros.model.geometry.geom_pairs import AS_LINKS, FREE_DOFS, links_of
 from rbdyn_ros.model.geometry.geoms import TERRAIN, GeomType, rows
 
-#: Types of geometries, and types of obstacles that they touch with more than their corners.
+#: For each type of geometry, the types of obstacles that it touches with more than its corners.
 WITH_EDGES = {
     GeomType.CYLINDER: (GeomType.BOX,),
     GeomType.MESH: (GeomType.SPHERE, GeomType.BOX),
 }
 
-#: Most corners of a face; a face with more corners loses some.
+#: Largest number of corners of a face; of more corners some are left out.
 FACE_CORNERS = 16
 
 
@@ -40,10 +40,10 @@ def no_pairs(count: int) -> Arrays:
 def pushing_pairs(fields: NamedArrays, self_collision: bool) -> Ints:
     """Return the pairs of geometries whose edges and faces push each other, (n, 2), ascending.
 
-    They are the pairs of distance_geom that belong to two robots, with `self_collision` also pairs
-    of one robot, and pairs of a link and an obstacle WITH_EDGES or AS_LINKS. Bodies connected by a
-    loop joint, and bodies that roll on each other, are left out. If the mass matrix is too large,
-    only geometries of the world push geometries of a robot.
+    The pairs of distance_geom push each other if they belong to two robots, or with
+    `self_collision` to one robot, or if they are a link and an obstacle of the types WITH_EDGES or
+    AS_LINKS. Bodies connected by a loop joint, and bodies that roll on each other, are left out.
+    If the mass matrix is too large, only geometries of the world push geometries of a robot.
 
     Args:
         fields: all fields of a Model.
@@ -64,7 +64,7 @@ def pushing_pairs(fields: NamedArrays, self_collision: bool) -> Ints:
 
 
 def _have_edges(fields: NamedArrays, pairs: Ints) -> Bools:
-    """Return which pairs (n, 2) are a moving geometry and an obstacle that touch with edges."""
+    """Return which pairs (n, 2) are a moving geometry and an obstacle that touch by edges."""
     kind, other = fields["geom_type"][pairs].T
     found: Bools = np.isin(other, AS_LINKS)
     for one, obstacles in WITH_EDGES.items():
@@ -76,10 +76,10 @@ def _have_edges(fields: NamedArrays, pairs: Ints) -> Bools:
 def of_one_robot(fields: NamedArrays, pairs: Ints) -> Bools:
     """Return whether both geometries of each pair (n, 2) belong to the same robot.
 
-    Each free tree and each robot of a scene is a robot; all other bodies that are joined to the
-    world are one more robot. Trees connected by loop joints are one robot, except if the joint is
-    a weld: an object held by a hand is not a part of the robot, and an object welded to the world
-    can still collide with it. An obstacle belongs to no robot.
+    Each free tree and each robot of a scene counts as a robot; all other bodies that joints
+    connect to the world are one more robot. Trees connected by loop joints are one robot, except
+    if the joint is a weld: an object held by a hand is not a part of the robot, and an object
+    welded to the world can still collide with the robot. An obstacle belongs to no robot.
     """
     robots = _robots(fields)[fields["geom_bodyid"][pairs]]
     of_scene = fields["geom_robotid"][pairs]
@@ -103,7 +103,7 @@ def _robots(fields: NamedArrays) -> Ints:
 def pushing(fields: NamedArrays, pairs: Ints) -> Arrays:
     """Return push_geom for some pairs, and the faces of the meshes among them.
 
-    If the world has terrain, meshes of moving bodies touch it and need faces, too.
+    If the world has terrain, meshes of moving bodies can touch it, so they need faces too.
     """
     count = len(fields["geom_bodyid"])
     number = np.zeros(count, np.int64)

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Triangle meshes of the world as arrays: their edges, their corners and a tree of boxes.
 
-The triangles of a mesh lie in the order of a space-filling curve, so neighbours in the list are
-neighbours in space. Boxes of LEAF triangles each are the leaves of a complete binary tree, in
+The triangles of a mesh are sorted along a space-filling curve, so neighbours in the list are near
+each other in space. Boxes of LEAF triangles each are the leaves of a complete binary tree, in
 which node k has the children 2 k + 1 and 2 k + 2.
 
 Source: Lauterbach et al., Fast BVH construction on GPUs, 2009 (order by Morton numbers).
@@ -22,13 +22,13 @@ from rbdyn_ros.model.geometry.geoms import GeomType
 #: Number of triangles in a leaf of the tree.
 LEAF = 4
 
-#: Flags of trimesh_flag, times 1, 2 and 4 for the edges from corner 0, 1 and 2, or for these
-#: corners. EDGE: the edge is convex, and this triangle lists it. PEAK: the corner is an end of a
-#: convex edge, and this triangle lists it. BORDER: the corner is at the border of the mesh.
+#: Flags of trimesh_flag, times 1, 2 and 4 for the corners 0, 1 and 2, or for the edges that begin
+#: there. EDGE: this triangle lists the edge, which is convex. PEAK: this triangle lists the
+#: corner, which is an end of a convex edge. BORDER: the corner is at the border of the mesh.
 #: CONCAVE: the edge is concave.
 EDGE, PEAK, BORDER, CONCAVE = 1, 8, 64, 512
 
-#: Largest sine of the angle between two triangles in one plane.
+#: Two triangles count as in one plane if the sine of the angle between them is at most this.
 BENT = 1e-6
 
 _BITS = 20  # bits of a coordinate in a Morton number
@@ -109,7 +109,7 @@ def _of_mesh(vertices: Array, faces: Ints) -> dict[str, Array]:
     corners = vertices[faces]
     normal = np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0])
     normal /= np.linalg.norm(normal, axis=1, keepdims=True)
-    # the ends of 3 k edges
+    # the two ends of each of the 3 k edges
     ends = np.stack([faces, np.roll(faces, -1, axis=1)], axis=2).reshape(-1, 2)
     other = _opposite(ends, len(vertices))
     own, beside = np.repeat(normal, 3, axis=0), normal[other // 3]

@@ -38,7 +38,7 @@ def body_arrays(tree: Tree) -> Arrays:
 
 
 def inertia_arrays(inertia: Array) -> Arrays:
-    """Return the fields of inertias (nbody, 3, 3) about the centres of mass of the bodies."""
+    """Return the fields for inertias (nbody, 3, 3) about the centres of mass of the bodies."""
     moments, axes = principal(inertia)
     return {
         "body_iquat": mat_to_quat(axes),
@@ -102,5 +102,5 @@ def pairs(
     value: Callable[[Placement], Any],
     dtype: type = np.float64,
 ) -> NDArray[Any]:
-    """Return `value` of both ends of each pair, (n, 2, ...)."""
+    """Return the function `value` of both ends of each pair, (n, 2, ...)."""
     return np.array([[value(place) for place in pair] for pair in ends], dtype)

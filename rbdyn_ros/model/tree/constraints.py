@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Constraints in a Model: lengths, gears and rolling, and their numbers of equations."""
+"""Constraints in a Model (lengths, gears and rolling), and the numbers of their equations."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def constraints(
 
 
 def constraint_names(given: Sequence[Constraint]) -> dict[str, list[str]]:
-    """Return the names by kind, in the order of the equations."""
+    """Return the names of the constraints of each kind, in the order of the equations."""
     kinds = {"length_names": Length, "gear_names": Gear, "roll_names": Roll}
     return {
         key: [one.name for one in given if isinstance(one, kind)] for key, kind in kinds.items()
@@ -89,7 +89,7 @@ def _each(
     vectors: Sequence[ArrayLike],
     point: bool = False,
 ) -> NDArray[np.float64]:
-    """Return vectors of links in body axes; points are relative to the body's origin."""
+    """Convert vectors, or with `point` points, from link frames to body frames."""
     places = [pair[side] for pair in ends]
     return np.array(
         [

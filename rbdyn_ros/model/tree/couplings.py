@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Mimic joints: their leaders, their coordinates, and their load on the leader.
 
-A mimic joint has no freedom: q = ratio q_leader + offset, the explicit constraint of RBDA eq 3.11
-with a constant G. In qvel_all its coordinate comes after the free coordinates. A force along the
-mimic joint, times the ratio, acts on the leader's dof.
+A mimic joint has no degree of freedom: q = ratio q_leader + offset is the explicit constraint of
+RBDA eq 3.11 with a constant G. In qvel_all its coordinate comes after the free coordinates. A
+force along the mimic joint acts on the leader's dof, multiplied by the ratio.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def couplings(joints: Sequence[Joint]) -> Arrays:
 
 
 def leaders(mimic: Ints) -> Ints:
-    """Return the leader of each joint from jnt_mimic; without a leader, the joint itself."""
+    """Return the leader of each joint, from jnt_mimic; a joint without a leader leads itself."""
     return np.where(mimic >= 0, mimic, np.arange(len(mimic)))
 
 
@@ -103,7 +103,7 @@ def reflected(joints: Sequence[Joint], mimic: Arrays, classes: Ints) -> list[Joi
 
 
 def _with_spring(leader: Joint, joint: Joint, ratio: float, offset: float) -> Joint:
-    """Return the leader with one spring that replaces its own spring and the mimic joint's."""
+    """Return the leader with one spring, which replaces its own spring and the mimic joint's."""
     seen = ratio * ratio * joint.stiffness
     rest = ((joint.rest or (0.0,))[0] - offset) / ratio
     stiffness = leader.stiffness + seen

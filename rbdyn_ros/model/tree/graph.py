@@ -14,7 +14,7 @@ from rbdyn_ros.errors import Finding, ModelError
 
 
 class Graph:
-    """A regularly numbered graph: joint i connects body i to a body with a lower number.
+    """A regularly numbered graph: tree joint i connects body i to a body with a lower number.
 
     Attributes:
         p, s: predecessor and successor of joint 1, 2, ..., N_J; the first N_B are tree joints.
@@ -47,7 +47,7 @@ class Graph:
         return tuple(min(pair) for pair in zip(self.p[tree], self.s[tree], strict=True))
 
     def kappa(self, i: int) -> tuple[int, ...]:
-        """Return the support of body i: the tree joints between it and the base."""
+        """Return the support of body i: the tree joints between the body and the base."""
         self._check_body(i)
         support = []
         while i > 0:
@@ -61,7 +61,7 @@ class Graph:
         return self._children[i]
 
     def nu(self, i: int) -> tuple[int, ...]:
-        """Return the bodies of the subtree that begins with body i."""
+        """Return the bodies of the subtree whose root is body i."""
         self._check_body(i)
         found, waiting = [], [i]
         while waiting:
@@ -74,7 +74,7 @@ class Graph:
         """Return the joints of loop 1, 2, ..., N_L in cyclic order.
 
         The cycle begins with the chord, joint N_B + loop, and returns through the tree from the
-        chord's successor to its predecessor. Raise ModelError if there is no such loop.
+        chord's successor to its predecessor. Raise ModelError if the loop does not exist.
         """
         if not 1 <= loop <= self.N_L:
             text = f"there is no loop {loop}; the graph has {self.N_L}, numbered from 1"

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from rbdyn_ros.arrays import Ints, NamedArrays
 from rbdyn_ros.model.declared.joints import JointClass
 
-#: Largest number of entries for which a Data holds M.
+#: A Data has M only if M has at most this number of entries.
 MAX_M_ENTRIES = 2_000_000
 
 
@@ -49,7 +49,7 @@ def inertia_pattern(arrays: NamedArrays) -> dict[str, NDArray[Any]]:
 
 
 def _dofs_on_way(arrays: NamedArrays, body: int) -> list[tuple[int, int, float]]:
-    """Return the coordinate, dof and ratio of the body's free and mimic ancestors, tip first."""
+    """Return coordinate, dof and ratio of a body's free and mimic ancestor joints, tip first."""
     way = []
     while body > 0:
         j = body - 1
@@ -66,12 +66,12 @@ def _dofs_on_way(arrays: NamedArrays, body: int) -> list[tuple[int, int, float]]
 def _elimination_tree(arrays: NamedArrays, nv: int) -> Ints:
     """Return the parent of each dof: the last dof before it in its row after elimination."""
     met: list[set[int]] = [set() for _ in range(nv)]
-    below = np.zeros(len(arrays["body_parentid"]), bool)  # bodies below a mimic joint
+    below = np.zeros(len(arrays["body_parentid"]), bool)  # whether a body is below a mimic joint
     below[arrays["mimic_jntid"] + 1] = True
     for i, parent in enumerate(arrays["body_parentid"][1:], start=1):
         below[i] |= below[parent]
         if below[i]:
-            # all dofs that move one body meet; a chain of them in descending order is enough
+            # all dofs that move one body are coupled; a chain in descending order is enough
             together = sorted({dof for _, dof, _ in _dofs_on_way(arrays, i)}, reverse=True)
             for high, low in itertools.pairwise(together):
                 met[high].add(low)
@@ -113,7 +113,7 @@ def _pairs(arrays: NamedArrays, pattern: NamedArrays) -> dict[str, NDArray[Any]]
 
 
 def _count_pairs(arrays: NamedArrays) -> int:
-    """Return an upper bound of the number of pairs without listing them."""
+    """Return an upper bound of the number of pairs, without a list of them."""
     if len(arrays["mimic_jntid"]) == 0:
         return 0
     number = np.concatenate([[0], arrays["jnt_dofnum"]])

@@ -27,7 +27,7 @@ from rbdyn_ros.model.tree.lumping import Body, Tree
 from rbdyn_ros.model.tree.motion import driven_coordinates
 from rbdyn_ros.model.tree.rotation import mat_to_quat, plane_basis, turn_base
 
-#: solref of limits that are as stiff as a timestep resolves.
+#: The default solref: limits are as stiff as a timestep can resolve.
 DEFAULT_SOLREF = (1e-6, 1.0)
 NO_LIMIT = Limit()
 
@@ -78,7 +78,10 @@ def _joints(bodies: Sequence[Body], joints: Sequence[Joint]) -> Arrays:
 
 
 def _limits(joints: Sequence[Joint], classes: Ints) -> Arrays:
-    """Return the limits. Driven joints have no limits; ranges of mimic joints are not enforced."""
+    """Return the fields of limits.
+
+    Driven joints have none, and those of mimic joints do not act.
+    """
     limits = [
         (joint.limit if kind != JointClass.DRIVEN else None) or NO_LIMIT
         for joint, kind in zip(joints, classes, strict=True)
@@ -143,7 +146,7 @@ def _parameters(joint: Joint) -> list[float]:
 
 
 def joint_basis(joint: Joint) -> Array:
-    """Return rows x, y, z: z along the axis, or x and y along both axes of a universal joint."""
+    """Return rows x, y, z with z along the axis; for a universal joint, x and y along its axes."""
     if JOINT_SPECS[joint.type].axes == 0:
         return np.eye(3)
     axis = np.array(joint.axis)
@@ -156,7 +159,7 @@ def joint_basis(joint: Joint) -> Array:
 
 
 def _rotation_base(body: Body, joint: Joint) -> Array:
-    """Return turn_base with E0 = body_mat, or the identity for a reversed joint."""
+    """Return turn_base for E0 = body_mat, or for the identity if the joint is reversed."""
     return turn_base(body.place.mat if body.forward else np.eye(3), joint.axis)
 
 

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """A Model of the loop joints, so that the joint library applies to them unchanged.
 
-In this Model each loop joint is alone on the world at rest: its predecessor's frame is the world,
-and its successor's frame is the body that it carries. engine/constraints/loops.py finds the
-position of the joint from the poses of the two frames in the mechanism, and computes its motion
-axes at this position.
+In this Model each loop joint connects a separate body to the world: the joint's predecessor frame
+is the world, and its successor frame is the body. engine/constraints/loops.py finds the position
+of the joint from the poses of the two frames in the mechanism, and computes its motion axes at
+this position.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""From links and joints to bodies: a numbered spanning tree; fixed joints are lumped."""
+"""From links and joints to bodies: lump links at fixed joints, and number a spanning tree."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class Body:
     The body's frame is the joint frame on the body's side.
 
     Attributes:
-        place: the joint's frame on the parent's side, in the parent body.
+        place: the joint's frame on the parent's side, as a placement in the parent body.
         joint: the joint that carries the body; None only for the world.
         forward: True if the body is the joint's successor.
         parts: inertials and placements of the body's links.
@@ -60,7 +60,7 @@ class Body:
 
 @dataclass(slots=True)
 class LoopJoint:
-    """A joint that closes a loop: its frame in the predecessor and in the successor body."""
+    """A joint that closes a loop, with its frames in the predecessor and the successor body."""
 
     joint: Joint
     predecessor: Placement
@@ -69,7 +69,7 @@ class LoopJoint:
 
 @dataclass(slots=True)
 class Tree:
-    """Bodies in regular numbering and the frame of every link; bodies[0] is the world."""
+    """The bodies in a regular numbering, and the frame of every link; bodies[0] is the world."""
 
     bodies: list[Body]
     frames: dict[str, Placement]

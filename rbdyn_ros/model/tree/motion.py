@@ -14,11 +14,11 @@ from rbdyn_ros.description.parts.types import Joint, Trajectory
 from rbdyn_ros.errors import DescriptionError, Finding, quote
 
 DEGREE = 5
-# Between samples a spline can overshoot: by some tenths of their range for even samples, and by a
-# few ranges for badly chosen samples. A much larger overshoot means wrong times, such as a
-# nanosecond between two samples.
+# Largest overshoot of a spline, as a multiple of the samples' range. Usual samples cause an
+# overshoot of some tenths, and badly chosen samples a few times the range. A much larger overshoot
+# means wrong times, such as a nanosecond between two samples.
 SWING = 10.0
-MISSED = 1e-6  # a larger error at a sample, as a part of the range, is due to rounding
+MISSED = 1e-6  # a spline with a larger error at a sample, as a part of the range, is unusable
 PROBES = 33  # points of each piece at which the overshoot is measured
 
 
@@ -59,12 +59,13 @@ def driven_coordinates(joints: Sequence[Joint]) -> Arrays:
 
 
 def _knots(motion: Trajectory, k: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return the spline through coordinate k: starts and polynomial coefficients of its pieces.
+    """Return the spline of coordinate k: start times and polynomial coefficients of its pieces.
 
-    Every sample begins a piece; in the last piece the joint is at rest. Coefficients are NaN if
+    A piece begins at every sample; in the last piece the joint is at rest. Coefficients are NaN if
     the numbers are too extreme for a spline.
     """
-    from scipy.interpolate import PPoly, make_interp_spline  # the import takes half a second
+    # imported here, because the import takes half a second
+    from scipy.interpolate import PPoly, make_interp_spline
 
     t = np.array(motion.times)
     y = np.array(motion.positions)[:, k]
@@ -75,7 +76,7 @@ def _knots(motion: Trajectory, k: int) -> tuple[NDArray[np.float64], NDArray[np.
             pieces = PPoly.from_spline(make_interp_spline(t, y, DEGREE, bc_type=ends))
     except (ValueError, np.linalg.LinAlgError):
         return t, np.full((len(t), DEGREE + 1), np.nan)
-    # a periodic spline has pieces outside of the samples, and every spline has empty pieces
+    # drop empty pieces, and the pieces of a periodic spline outside the samples
     begins = pieces.x[:-1]
     real = (np.diff(pieces.x) > 0.0) & (begins >= t[0]) & (begins < t[-1])
     final = np.zeros(DEGREE + 1)
@@ -86,19 +87,19 @@ def _knots(motion: Trajectory, k: int) -> tuple[NDArray[np.float64], NDArray[np.
 def _audit(
     joint: Joint, motion: Trajectory, k: int, coefficient: NDArray[np.float64]
 ) -> list[Finding]:
-    """Return the errors of a spline that misses its samples or overshoots them too far."""
+    """Return an error if a spline misses its samples or overshoots them too far."""
     y = np.array(motion.positions)[:, k]
     lowest, highest = y.min(), y.max()
     with np.errstate(all="ignore"):
         length = np.diff(np.array(motion.times))[:, None]
         positions = _evaluate(coefficient[:-1], length * np.linspace(0.0, 1.0, PROBES))
-        # if all samples are equal only rounding errors remain
+        # the second term allows for rounding errors if all samples are equal
         scale = highest - lowest + 1e-9 * np.abs(y).max()
         missed = np.abs(positions[:, [0, -1]] - np.stack([y[:-1], y[1:]], axis=1)).max(axis=1)
         swing = np.maximum(positions - highest, lowest - positions)
     lost = ~(np.isfinite(coefficient[:-1]).all(axis=1) & (missed <= MISSED * scale))
     if lost.any():
-        # report the shortest of the lost pieces
+        # report the shortest of the bad pieces
         i = int(np.argmin(np.where(lost, length[:, 0], np.inf)))
         message = "numbers too extreme for a spline"
         return [_finding(joint, motion, i, message)]

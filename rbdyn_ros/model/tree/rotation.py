@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rotations as arrays for building a Model: wxyz quaternions, matrices from child to parent."""
+"""Rotations for building a Model: quaternions wxyz, and matrices from child to parent axes."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ XYZW = [1, 2, 3, 0]
 
 
 def quat_to_mat(quat: ArrayLike) -> Array:
-    """Return the 3x3 rotation matrix of a quaternion, which is normalised first."""
+    """Normalise a quaternion and return its 3x3 rotation matrix."""
     w, x, y, z = np.asarray(quat, np.float64) / np.linalg.norm(quat)
     return np.array(
         [
@@ -35,7 +35,8 @@ def mat_to_quat(mat: ArrayLike) -> Array:
     R = np.asarray(mat, np.float64)
     R = R.reshape(3, 3) if R.ndim == 1 else R
     x, y, z = (R[..., k, k] for k in range(3))
-    a, b, c = (R[..., k - 1, k - 2] - R[..., k - 2, k - 1] for k in range(3))  # vector of R - R^T
+    # the vector of the skew-symmetric R - R^T
+    a, b, c = (R[..., k - 1, k - 2] - R[..., k - 2, k - 1] for k in range(3))
     d, e, f = (R[..., i, j] + R[..., j, i] for i, j in ((0, 1), (0, 2), (1, 2)))
     # K = 4 q q^T
     w = x + y + z + 1.0
@@ -54,7 +55,7 @@ def mat_to_quat(mat: ArrayLike) -> Array:
 
 
 def cross_matrix(v: ArrayLike) -> Array:
-    """Return [v x]."""
+    """Return [v x], the matrix with [v x] u = v x u."""
     x, y, z = np.asarray(v, np.float64)
     return np.array([[0.0, -z, y], [z, 0.0, -x], [-y, x, 0.0]])
 
@@ -69,11 +70,11 @@ def turn_base(E0: ArrayLike, axis: ArrayLike) -> Array:
 def plane_basis(normal: Array) -> Array:
     """Return rows x, y, z of a right-handed basis with z along a unit normal.
 
-    x and y are rotated by the shortest rotation of the z axis onto the normal, so the normal
-    (0, 0, 1) gives the coordinate axes.
+    x and y are the coordinate axes, rotated by the shortest rotation of the z axis onto the
+    normal. So the normal (0, 0, 1) gives the coordinate axes.
     """
     x, y, z = np.asarray(normal, np.float64)
-    # 1 + z, without cancellation where the normal points down
+    # 1 + z, computed without cancellation if the normal points down
     above = 1.0 + z if z > 0.0 else (x * x + y * y) / (1.0 - z)
     if above == 0.0:  # the normal points down: half a turn about x
         return np.diag([1.0, -1.0, -1.0])

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Programs for lanes (robots side by side) with contact: points, joint stops, solver, checks."""
+"""Programs for contact in lanes (robots side by side): points, joint stops, solver, checks."""

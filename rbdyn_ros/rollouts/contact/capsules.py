@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Capsules on planes in lanes: the friction that the two ends of a capsule share.
+"""Capsules on planes in lanes, and the friction that the two ends of a capsule share.
 
 If one end touches, friction acts there. If both ends press, friction acts as on a patch
-(engine/contact/law/patches.py): at the centre of pressure, and it resists spin. In both cases
-friction has three rows, so a capsule needs no more rows for two contacts. A contact that moves
-from one end to the other keeps its memory (engine/contact/points/memory.py).
+(engine/contact/law/patches.py): it acts at the centre of pressure and resists spin. In both cases
+friction has three rows, so two contacts of a capsule need no more friction rows than one. A
+contact that moves from one end to the other keeps its memory (engine/contact/points/memory.py).
 
 The engine does the step of a lane in which the second end touches down, because each end then has
-friction of its own. After a hard landing the engine also does the following steps, until the
-capsule lies flat.
+separate friction. After a hard landing the engine also does the following steps until the capsule
+lies flat.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ from rbdyn_ros.specialization.symbolic import Objects
 
 Place = dict[str, Any]
 
-#: A capsule lies flat if its ends are at the same height up to this difference [m]. Both ends then
-#: slide at the same velocity, apart from the change of the angular velocity in the step.
+#: A capsule counts as lying flat if the heights of its ends differ by at most this [m]. Both ends
+#: then slide at the same velocity, apart from the change of the angular velocity in the step.
 LEVEL = 3e-7
 
 
 def join_ends(ends: Sequence[Place], w: Objects, h: float) -> tuple[Place, Objects, Any]:
-    """Return the place of friction, its lever, and 1 if the engine must do the step.
+    """Return the place at which friction acts, its lever, and 1 if the engine must do the step.
 
     Args:
         ends: both ends; their memory is replaced.
@@ -69,8 +69,9 @@ def join_ends(ends: Sequence[Place], w: Objects, h: float) -> tuple[Place, Objec
 def _lever(ends: Sequence[Place], a: Any, b: Any) -> Objects:
     """Return the lever of friction at the first end, for normal forces a and b of a patch.
 
-    It leads to the centre of pressure. Its part along the normal is the mean distance of the
-    pressure from this centre, a quarter of the distance of the ends if the forces are equal.
+    The lever leads to the centre of pressure. Its component along the normal is the mean distance
+    of the pressure from this centre: a quarter of the distance of the ends if the forces are
+    equal.
     """
     first, second = ends
     normal, apart, total = first["axes"][2], second["arm"] - first["arm"], a + b

@@ -2,9 +2,9 @@
 """The state after a solution of a step with contact, and the check of that solution.
 
 A lane needs more passes if a dof was in a wrong piece, if the step closes the gap of a contact
-that is not on its list (engine/contact/solve/late_contacts.py), or if dofs at rest have moved. If
-another geometry of the robot may touch a plane, an end of a capsule begins a contact because of
-the forces, or a contact may jam, the lane is advanced by the engine's own step.
+that is not on its list (engine/contact/solve/late_contacts.py), or if dofs at rest have moved. The
+engine's own step advances the lane if another geometry of the robot may touch a plane, if an end
+of a capsule begins a contact because of the forces, or if a contact may jam.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ from rbdyn_ros.specialization.symbolic import Objects
 #: and its angular velocity.
 LOWEST, VELOCITY, TURN = 0, slice(1, 4), slice(4, 7)
 
-#: A contact with more than this part of the largest friction slips.
+#: A contact counts as slipping if its friction exceeds this part of the largest friction.
 SLIPS = 1.0 - 1e-4
 
 
@@ -88,9 +88,9 @@ def check(
 def _jams(shelf: Shelf, graph: SymbolGraph, pairs: Sequence[Pair]) -> Any:
     """Return 1 if the law may have several solutions, and a contact begins or ceases to slip.
 
-    Where mu |G_tn| > G_nn, see newton.py, lanes and engine can find different solutions in two
-    cases: a contact that slipped in the last step sticks; or another contact slips now, or would
-    slip with the remembered normal force as the bound of its friction.
+    If mu |G_tn| > G_nn (see newton.py), lanes and engine can find different solutions in two
+    cases: a contact that slipped in the last step now sticks; or a contact that stuck now slips,
+    or would slip with the remembered normal force as the bound of its friction.
     """
     G, pressed, found = shelf.get(graph, "G"), shelf.get(graph, "pressed"), graph.constant(0.0)
     points, forces = law_of_points(shelf, graph, pairs), forces_of(pairs, shelf.state(graph, "f"))
@@ -110,7 +110,7 @@ def _jams(shelf: Shelf, graph: SymbolGraph, pairs: Sequence[Pair]) -> Any:
 def _late_contacts(
     m: Model, shelf: Shelf, graph: SymbolGraph, pairs: Sequence[Pair], looks: Any
 ) -> tuple[Any, Any, dict[str, Any]]:
-    """Return 1 or 0 for late contacts, and for late capsule contacts; and the new state."""
+    """Return 1 or 0 for late contacts, 1 or 0 for late contacts of capsules, and the new state."""
     points, dist = law_of_points(shelf, graph, pairs), shelf.get(graph, "dist")
     u, listed = shelf.state(graph, "velocity_now"), shelf.state(graph, "listed_now")
     lines, found = read_lines(shelf.state(graph, "lines"), pairs), graph.constant(0.0)
@@ -134,7 +134,7 @@ def _late_contacts(
 
 
 def _moves_on(m: Model, shelf: Shelf, graph: SymbolGraph, change: list[Objects]) -> Any:
-    """Return 1 if a geometry accelerates more than the list allows for, as in late_contacts.py."""
+    """Return 1 if a geometry accelerates enough to begin a contact, as in late_contacts.py."""
     moves, h = graph.constant(0.0), m.opt.timestep
     for g, arm in enumerate(shelf.get(graph, "arms")):
         a, radius = change[m.geom_bodyid[g]], float(m.geom_rbound[g])
@@ -163,7 +163,7 @@ def _comes_near(
 
 
 def _accelerated(a: Objects, arm: Objects) -> Objects:
-    """Return the acceleration of a point of a body, `arm` from the com of its tree."""
+    """Return the acceleration of a body's point at `arm` from the com of its tree."""
     found: Objects = a[3:] + cross(a[:3], arm)
     return found
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The factors of M in a step with contact, and their products with forces, as operations."""
+"""The operations that factor M in a step with contact, and multiply the factors with forces."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def path_of(m: Model, body: int) -> list[int]:
 
 
 def factor(m: Model, shelf: Shelf, stops: Stops, graph: Any) -> dict[str, Any]:
-    """Write the factors of M with the slopes of stops, G, and velocities without contact."""
+    """Write the factors of M with slopes of stops, G, and velocities without contact forces."""
     h, M = m.opt.timestep, shelf.get(graph, "M")
     L = [[0.0] * m.nv for _ in range(m.nv)]
     for k in range(m.nv):

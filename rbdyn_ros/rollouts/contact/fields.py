@@ -1,14 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Spheres on height fields in lanes: the operations in addition to the operations for a plane.
+"""Spheres on height fields in lanes: the operations that a plane does not need.
 
 A compiled function (contact_ground.py) reads the heights around each sphere. If the foot of a
 sphere is on one triangle and nothing else is near, the contact is computed as on a plane;
 otherwise the engine's own kernel lists it. A lane in which a sphere has several contacts is
 advanced by the engine's step.
 
-Nothing else is near while the sphere moves less than its room: the distance of the foot from the
-sides of the triangle, and the gap to all triangles that rise above its plane. The neighbours below
-the plane, their edges and their corners touch a sphere only if its foot is beyond these sides.
+Nothing else is near while the sphere moves less than its room. The room is the smaller of two
+distances: from the foot to the sides of the triangle, and from the sphere to all triangles that
+rise above its plane. Neighbours below the plane, with their edges and corners, touch a sphere only
+if its foot is beyond these sides.
 """
 
 from __future__ import annotations
@@ -28,20 +29,21 @@ from rbdyn_ros.rollouts.contact.shelf import Shelf, cross, largest, smallest, wh
 from rbdyn_ros.specialization.programs.symbols import SymbolGraph
 from rbdyn_ros.specialization.symbolic import Objects
 
-#: Columns of "balls": the centre of a sphere in the frame of its field, and the largest gap that
-#: the sphere may close in the step.
+#: Number of columns of "balls": the centre of a sphere in the frame of its field (3), and the
+#: largest gap that the sphere may close in the step.
 BALL = 4
 
-#: Columns of "cells", which the compiled function writes: the position in the cell; row by row the
-#: heights of the corners of the cell and around it; and the number of the cell, -1 at the border.
+#: Columns of "cells", which the compiled function writes: the position in the cell; the heights of
+#: the cell's corners and of the corners around them, row by row; and the number of the cell, -1 at
+#: the border.
 HEIGHTS, NUMBER, CELL = 2, 18, 19
 
 #: A gap that no step closes [m].
 FAR = 1e3
 
-#: Columns of "ground": axes of the contact, the normal last; its arm from the com of the tree; its
-#: gap; the room of the sphere; 1 if it is listed, 0 if not, -1 if its gap decides as on a plane;
-#: its key.
+#: Columns of "ground": axes of the contact, the normal last; arm of the contact from the com of
+#: the tree; gap; room of the sphere; 1 if the contact is listed, 0 if not, -1 if the gap decides,
+#: as on a plane; key of the contact.
 AXES, ARM, DIST, ROOM, LISTED, KEY, GROUND = 0, 9, 12, 13, 14, 15, 16
 
 
@@ -61,7 +63,7 @@ def balls(m: Model, d: Any, pairs: Collection[Pair]) -> Objects:
 def ground_below(
     m: Model, shelf: Shelf, graph: SymbolGraph, pairs: Collection[Pair]
 ) -> dict[str, Any]:
-    """Return "ground": contacts like contacts with planes; other contacts get the room -1."""
+    """Return "ground" for contacts that are like contacts with planes; others get the room -1."""
     cells = shelf.inputs(graph, "cells", CELL * len(pairs)).reshape(-1, CELL)
     spheres = shelf.state(graph, "balls").reshape(-1, BALL)
     com = shelf.state(graph, "subtree_com").reshape(-1, 3)
@@ -98,8 +100,9 @@ class Face:
         self._radius, self._flat = float(m.geom_radius[g]), BENT * self._dx
         self._beside = np.sqrt(2.0 * self._radius * CLOSED_GAP) * m.opt.timestep
         u, v, _z = self._x
-        self._take(u * self._dy > v * self._dx)  # the triangle below the centre
-        self._take(self._u * self._dy > self._v * self._dx)  # the triangle of the foot
+        self._take(u * self._dy > v * self._dx)  # take the triangle below the centre
+        # then take the triangle below the foot
+        self._take(self._u * self._dy > self._v * self._dx)
 
     def _take(self, lower: Any) -> None:
         """Select a triangle of the middle cell, and find the foot of the sphere on its plane."""
@@ -127,9 +130,10 @@ class Face:
         return np.array([east, cross(normal, east), normal], object)
 
     def rooms(self) -> tuple[Any, Any]:
-        """Return how far the sphere can move without contact, and touching only this triangle.
+        """Return how far the sphere can move without any contact, and with only this triangle.
 
-        These distances are at most twice the sphere's reach, and -1 if the heights do not suffice.
+        Each distance is at most twice the sphere's reach, or -1 if the known heights do not
+        suffice.
         """
         far, (any_triangle, rising) = 2.0 * self._reach, self._distances()
         touching = smallest(far, self._to_sides(), np.sqrt(rising) - self._radius)
@@ -138,7 +142,7 @@ class Face:
         return self._if_seen(where(self.dist < 0.0, -1.0, apart)), self._if_seen(touching)
 
     def _distances(self) -> tuple[Any, Any]:
-        """Return bounds of the squared distance of any triangle, and of any rising triangle."""
+        """Return lower bounds of the squared distances to any, and to any rising, triangle."""
         nearest = self.dist * self.dist
         rising = (self._radius + 2.0 * self._reach) * (self._radius + 2.0 * self._reach)
         for r in range(3):
@@ -150,7 +154,7 @@ class Face:
         return nearest, rising
 
     def _over(self, r: int, c: int) -> Any:
-        """Return the height of a corner over the plane of the triangle."""
+        """Return the height of a corner above the plane of the triangle."""
         way = self._a * ((c - 1) * self._dx) + self._b * ((r - 1) * self._dy)
         return self._heights[r, c] - self._heights[1, 1] - way
 
@@ -179,7 +183,8 @@ class Face:
     def _distance(self, r: int, c: int, side: int) -> tuple[Any, Any]:
         """Return a triangle's rise above the plane, and a lower bound of its squared distance.
 
-        A triangle is at least as far away as its plane, and as its projection along its normal.
+        A triangle is at least as far away as its plane, and at least as far as along its
+        projection.
         """
         h, dx, dy = self._heights, self._dx, self._dy
         third = (r, c + 1) if side == 1 else (r + 1, c)

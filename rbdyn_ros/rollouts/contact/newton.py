@@ -4,19 +4,18 @@
     u = u_free + h G f(u),  G = J M^-1 J^T
 
 f is the engine's law (engine/contact/law/force.py), along the axes of each plane. A contact has
-rows of its friction, two along the surface and for capsules one against spin (capsules.py), and a
-row of its normal. A robot has few contacts, so this takes a small matrix instead of passes over
-its bodies.
+two rows of friction along the surface, for capsules another row against spin (capsules.py), and a
+row for the normal. A robot has few contacts, so a small matrix is used instead of passes over its
+bodies.
 
-As in the engine's solver, friction is bounded by lagged normal forces at first, even for a contact
-that opens, which decides between sticking and pressing. Then Newton's method uses the whole slope
-of f, including the dependence of friction on the normal force. Where mu |G_tn| > G_nn, so that
-friction can press a contact down by itself, the law can have several solutions, and this start
-selects one of them.
+As in the engine's solver, lagged normal forces bound friction at first, even in a contact that
+opens. Then Newton's method uses the whole slope of f, including the dependence of friction on the
+normal force. If mu |G_tn| > G_nn, friction can press a contact down by itself, and the law can
+have several solutions; the start with lagged forces selects one of them.
 
-The normal force of a pressing contact is linear, so its value in the last linearisation bounds
-friction in the next linearisation. If a contact begins to press, the force that stops a free mass
-is the bound.
+The normal force of a pressing contact is linear, so its value in the last linearisation is the
+bound of friction in the next. If a contact begins to press, the bound uses the force that stops a
+free mass.
 
 Source: Alart, Curnier, A mixed formulation for frictional contact problems prone to Newton like
 solution methods, 1991.
@@ -35,10 +34,11 @@ from rbdyn_ros.rollouts.contact.shelf import Shelf, largest, where
 from rbdyn_ros.specialization.programs.symbols import SymbolGraph
 from rbdyn_ros.specialization.symbolic import Objects
 
-#: Largest error of a force in the solution, as a part of the largest force; the engine has 5e-7.
+#: Largest error of a force in the solution, as a part of the largest force; the engine's is 5e-7.
 TOLERANCE = 1e-9
 
-#: The lagged forces move once the error of the law is below this share of their own error.
+#: The lagged forces move once the error of the law is below this share of the lagged forces'
+#: error.
 SETTLED = 0.3
 #: After 1 / PATIENCE passes the lagged forces move in any case.
 PATIENCE = 0.2
@@ -49,7 +49,7 @@ ROUNDING = 4e-16
 #: Largest sum of the velocities and forces of a solution; larger sums and NaN are rejected.
 MOST = 1e300
 
-#: Inputs of the law of a contact in addition to its velocity.
+#: Constants of a contact's law.
 LAW = ("push", "slope", "mass_by_h", "penalty", "mu")
 
 
@@ -60,9 +60,9 @@ class LinearForce:
     Attributes:
         force: the normal force.
         along: slope of the normal force.
-        across: slope of friction across the direction of friction.
-        coupled: mu times the slope of the normal force if the contact slips, else 0.
-        rubbing: friction.
+        across: slope of friction perpendicular to the direction of slip.
+        coupled: mu times the slope of the normal force if the contact slips; 0 if it sticks.
+        rubbing: the friction force.
         slip: the direction of friction if the contact slips, else zeros.
     """
 
@@ -75,12 +75,12 @@ class LinearForce:
 
     @property
     def columns(self) -> list[Any]:
-        """All numbers in a row."""
+        """All numbers of the linearisation in one row."""
         return [self.force, self.along, self.across, self.coupled, *self.rubbing, *self.slip]
 
 
 def read_lines(row: Any, pairs: Sequence[Pair]) -> list[LinearForce]:
-    """Return the linearised force of each pair, from a row of all their `columns`."""
+    """Return the linearised force of each pair, from one row with the `columns` of all pairs."""
     found, at = [], 0
     for n in (pair.parts for pair in pairs):
         end = at + 4 + 2 * n
@@ -94,7 +94,7 @@ def read_lines(row: Any, pairs: Sequence[Pair]) -> list[LinearForce]:
 def rows_of(pairs: Sequence[Pair]) -> list[list[int]]:
     """Return the rows of each contact: its rows of friction, then the row of its normal.
 
-    Both ends of a capsule share the rows of friction.
+    Both ends of a capsule have the same friction rows.
     """
     found: list[list[int]] = []
     at = 0
@@ -107,7 +107,7 @@ def rows_of(pairs: Sequence[Pair]) -> list[list[int]]:
 
 
 def forces_of(pairs: Sequence[Pair], f: Any) -> list[list[Any]]:
-    """Return the forces of the contacts: friction, and then along the normal."""
+    """Return the forces of the contacts: first friction, then the normal forces."""
     found, at = [], 0
     for pair in pairs:
         found.append([*f[at : at + pair.parts + 1]])
@@ -116,7 +116,7 @@ def forces_of(pairs: Sequence[Pair], f: Any) -> list[list[Any]]:
 
 
 def row_forces(pairs: Sequence[Pair], forces: Sequence[Sequence[Any]]) -> list[Any]:
-    """Return the force of each row, the sum over its contacts."""
+    """Return the force of each row, which is the sum over its contacts."""
     places = rows_of(pairs)
     found: list[Any] = [0.0] * (places[-1][-1] + 1)
     for rows, force in zip(places, forces, strict=True):
@@ -130,8 +130,8 @@ def first_forces(
 ) -> dict[str, Any]:
     """Return the state in which the solution of a step begins; u are the velocities of all rows.
 
-    A contact that has pressed counts as pressing: even if it opens at the start of the step, the
-    forces of the step can keep it closed.
+    A contact that pressed in the last step counts as pressing: even if it opens at the start of
+    the step, the forces of the step can keep it closed.
     """
     lines, guesses, floor = list[Any](), [], graph.constant(0.0)
     for point, rows in zip(points, rows_of(pairs), strict=True):
@@ -193,7 +193,7 @@ def solve(shelf: Shelf, graph: SymbolGraph, pairs: Sequence[Pair]) -> dict[str, 
 
 
 def law_of_points(shelf: Shelf, graph: SymbolGraph, pairs: Sequence[Pair]) -> list[dict[str, Any]]:
-    """Return the constants of the law by contact point."""
+    """Return the constants of the law for each contact point."""
     found = {name: shelf.get(graph, name) for name in LAW}
     memory, at, points = shelf.get(graph, "memory"), 0, []
     for n, pair in enumerate(pairs):
@@ -204,12 +204,12 @@ def law_of_points(shelf: Shelf, graph: SymbolGraph, pairs: Sequence[Pair]) -> li
 
 
 def first_lagged(point: dict[str, Any], u: Any) -> Any:
-    """Return a guess of the normal force, as engine/contact/law/force.py does."""
+    """Return a first guess of the normal force, as engine/contact/law/force.py does."""
     return where(point["pressed"] > 0.0, point["pressed"], stopping_force(point, u[-1]))
 
 
 def stopping_force(point: dict[str, Any], leaving: Any) -> Any:
-    """Return the normal force with which a new contact carries its load and stops a free mass."""
+    """Return the normal force by which a new contact carries its load and stops a free mass."""
     stops = point["slope"] / (1.0 + point["slope"] / point["mass_by_h"])
     return largest(point["push"] - stops * leaving, 0.0)
 
@@ -223,11 +223,12 @@ def linearised(
     Args:
         point: the constants of the law.
         u: the velocity.
-        lagged: lagged normal force, which bounds friction while joined is 0.
+        lagged: lagged normal force, which bounds friction if joined is 0.
         listed: 1 if the contact is on the list.
         presses: 1 if the contact presses.
         joined: 1 if friction depends on the normal force, 0 if it depends on the lagged force.
-        before: previous direction of friction; friction that would reverse sticks at first.
+        before: previous direction of friction; if friction would reverse, the contact sticks at
+            first.
     """
     wanted, length = _wanted(point, u)
     radius, rubs = point["mu"] * lagged, where(joined > 0.0, presses, listed)
@@ -269,9 +270,9 @@ def _linear_force(line: LinearForce, way: Any) -> list[Any]:
 def _missed(
     point: dict[str, Any], u: Any, force: list[Any], lagged: Any, listed: Any
 ) -> tuple[Any, Any, Any]:
-    """Return the errors of a force by the law and by friction within `lagged`, and of `lagged`.
+    """Return three errors: by the law, by friction bounded by `lagged`, and of `lagged` times mu.
 
-    The third value is the error of `lagged`, times mu.
+    The first two are errors of the force.
     """
     raw, (wanted, length) = normal_force(point, u), _wanted(point, u)
     presses = where(raw > 0.0, listed, 0.0)
@@ -298,7 +299,7 @@ def _if_numbers(found: Any, yes: Any, no: Any) -> Any:
 def _without_jam(
     point: dict[str, Any], line: LinearForce, lagged: Any, row: Objects
 ) -> LinearForce:
-    """Return a linearisation in which friction cannot increase its own normal force.
+    """Return a linearisation in which friction cannot increase its normal force without limit.
 
     If friction grows with the normal force, the normal force can grow by itself, as in Painleve's
     rod. This leads away from the solution, while the lagged force leads to it.

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Pairs of a robot's own spheres and capsules in lanes.
+"""Contacts between a robot's own spheres and capsules, in lanes.
 
-While the bounding spheres of all pairs are farther apart than they move in a step, nothing is done
-for them. Otherwise a compiled function (contact_pairs.py) lists the contacts of the lane with the
-engine's own kernel. A pair has one contact point; the engine does the step of a lane in which a
-pair has more points, for example two capsules side by side.
+While the bounding spheres of all pairs are farther apart than they can move in a step, no contact
+is searched. Otherwise a compiled function (contact_pairs.py) lists the contacts of the lane with
+the engine's own kernel. A pair has one contact point; the engine does the step of a lane in which
+a pair has more points, for example two capsules side by side.
 """
 
 from __future__ import annotations
@@ -26,7 +26,8 @@ from rbdyn_ros.specialization.symbolic import Objects
 from rbdyn_ros.specialization.uncompiled import uncompiled
 
 #: Columns of "pairs", which the compiled function writes: axes of the contact, the normal last;
-#: the arm of both bodies from the com of their tree; the gap; 1 if the contact is listed; its key.
+#: its arm from the com of the tree, which both bodies share; the gap; 1 if the contact is listed;
+#: its key.
 AXES, ARM, DIST, LISTED, KEY, PAIR = 0, 9, 12, 13, 14, 15
 
 
@@ -38,7 +39,7 @@ def reach(m: Model, g: int, speeds: Objects, arm: Objects, change: Objects | Non
         g: the geometry.
         speeds: velocities of all bodies, (nbody, 6).
         arm: vector from the com of the tree to the centre of the geometry.
-        change: accelerations of the step, (nbody, 6), or None if they are not known.
+        change: accelerations of the step, (nbody, 6); None if they are not known yet.
     """
     nowhere = np.zeros((m.nbody, 3), object)
     motion = SimpleNamespace(
@@ -49,13 +50,13 @@ def reach(m: Model, g: int, speeds: Objects, arm: Objects, change: Objects | Non
 
 
 def near_pairs(m: Model, graph: SymbolGraph, centres: Any, reaches: dict[int, Any]) -> list[Any]:
-    """Return the list of one number: 1 if bounding spheres of a pair can meet in the step.
+    """Return a list of one number: 1 if the bounding spheres of a pair can meet in the step.
 
     Args:
         m: the Model.
         graph: the graph of the program.
         centres: positions of the centres of the geometries in the world.
-        reaches: `reach` of the geometries.
+        reaches: the results of `reach` for the geometries.
     """
     near = graph.constant(0.0)
     for g, h in m.push_geom:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The contact points at the start of a step in lanes: places, velocities, constants of the law."""
+"""The contact points at the start of a step in lanes: positions, velocities, law constants."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _OF_CONTACT = [field for field in DATA_FIELDS if field.dims[:1] == ("ncontact",)
 
 
 def place_on_plane(m: Model, d: Any, pair: Pair, memory: Objects) -> Place:
-    """Return where a corner touches a plane, and the remembered friction along its axes.
+    """Return the contact of a corner with a plane, with the remembered friction along its axes.
 
     The memory is the normal force, friction, and for capsules the torque against spin.
     """
@@ -52,7 +52,7 @@ def place_on_plane(m: Model, d: Any, pair: Pair, memory: Objects) -> Place:
 def start_points(
     m: Model, tracing: Tracing, d: Any, pairs: Sequence[Pair], places: Sequence[Place]
 ) -> Place:
-    """Return a step's inputs from the contact points, along the axes of their surfaces.
+    """Return a step's inputs that depend on the contact points, along the axes of their surfaces.
 
     Rows of "J" and "u" are in the order of newton.rows_of. "engine" is 1 if the engine must do the
     step.
@@ -83,7 +83,7 @@ def _one_contact(m: Model, tracing: Tracing, d: Any, pair: Pair, place: Place) -
         shape = (1, *np.shape(getattr(d, field.name))[1:])
         setattr(one, field.name, np.full(shape, 0.0 if field.kind == "float" else 0, object))
     one.ncon, one.nmutual = 1, int(m.geom_bodyid[pair.obstacle] > 0)
-    one.body_heaviest = tracing.m.body_subtreemass  # both bodies of an own pair are in one tree
+    one.body_heaviest = tracing.m.body_subtreemass  # both bodies of an own pair belong to one tree
     one.contact_geom[0] = pair.obstacle, pair.geom
     one.contact_body[0] = m.geom_bodyid[[pair.obstacle, pair.geom]]
     one.contact_normal[0], one.contact_dist[0] = place["axes"][2], place["dist"]
@@ -109,7 +109,7 @@ def _constants(m: Model, tracing: Tracing, d: Any, pair: Pair, place: Place) -> 
 
 
 def _listed(tracing: Tracing, place: Place) -> Any:
-    """Return 1 if a contact is listed, by the result of the loop or by its gap."""
+    """Return 1 if a contact is listed: the compiled loop or its gap decides."""
     way, dist = tracing.m.opt.timestep * place["leaving"], place["dist"]
     rests = where(largest(dist, abs(way)) < uncompiled(near)(tracing.m), 1.0, 0.0)
     closes = where(dist < 0.0, 1.0, where(dist + way < 0.0, 1.0, rests))
@@ -120,11 +120,12 @@ def _listed(tracing: Tracing, place: Place) -> Any:
 def _moves(m: Model, d: Any, pair: Pair, place: Place) -> Objects:
     """Return the velocity of a contact point for unit velocity of each dof, (3, nv).
 
-    It is relative to the other geometry.
+    The velocity is relative to the other geometry.
     """
     found = np.full((3, m.nv), 0.0, object)
     first, second = (path_of(m, int(m.geom_bodyid[g])) for g in (pair.obstacle, pair.geom))
-    for k in sorted({*first} ^ {*second}):  # a dof of both bodies moves both alike
+    # skip a dof that moves both bodies: it causes no relative velocity
+    for k in sorted({*first} ^ {*second}):
         moves = d.cdof[k, 3:] + cross(d.cdof[k, :3], place["arm"])
         found[:, k] = moves if k in second else -moves
     return found

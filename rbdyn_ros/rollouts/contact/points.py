@@ -1,10 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The contact pairs of a robot in lanes, and the pairs for the engine's own code.
+"""The pairs of geometries whose contacts lanes compute, and the pairs for the engine's own code.
 
 Code for the Model has a fixed list of contact points: the spheres of the robot on the planes and
 height fields of the world, and both ends of capsules on planes. The other geometries of the robot
-are guarded: while they are far from planes and fields they have no effect, and if one comes near,
-the engine's own step advances the robot.
+are guarded: if one of them comes near a plane or field, the engine's own step advances the robot.
 """
 
 from __future__ import annotations
@@ -26,23 +25,23 @@ from rbdyn_ros.model.model import Model
 from rbdyn_ros.specialization.programs.symbols import not_traceable
 from rbdyn_ros.specialization.symbolic import Objects
 
-#: Most contact points of a robot. The matrix of a pass has three rows for each sphere and five for
-#: each capsule, and with more points the engine's own step is faster.
+#: Largest number of contact points of a robot. The matrix of a pass has three rows for each sphere
+#: and five for each capsule; with more points the engine's own step is faster.
 MOST_POINTS = 8
 
-#: A robot with more pairs of its own geometries has no contact points for them: if there are many
-#: pairs, most of them seldom touch.
+#: A robot with more pairs of its own geometries has no contact points for these pairs, because
+#: most of many pairs seldom touch.
 FEW_PAIRS = 4
 
 #: Geometries that touch planes and each other in lanes.
 ROUND = (SPHERE, CAPSULE)
 
-#: Length of the memory of friction of a contact that a loop lists: the normal force, friction in
-#: the world, or in axes of the first body of an own pair, and the key.
+#: Length of the friction memory of a contact that a compiled loop lists: the normal force;
+#: friction, in world axes or, for an own pair, in the axes of the first body; and the key.
 BY_KEY = 5
 
-#: Radius of the balls around the corners of a guarded mesh, as a part of the size of the mesh, and
-#: the number of corners up to which a mesh needs no balls.
+#: Radius of the balls that cover the corners of a guarded mesh, as a part of the mesh's size, and
+#: the largest number of corners of a mesh that needs no balls.
 BALL, FEW_CORNERS = 0.04, 8
 
 
@@ -51,8 +50,8 @@ class Pair:
     """A geometry of a moving body and an obstacle, or another geometry of the robot.
 
     Attributes:
-        geom: the geometry.
-        obstacle: the plane or height field.
+        geom: the geometry of a moving body.
+        obstacle: the plane, the height field, or the other geometry.
         key: key of the contact, or of the first contact of the pair, as in d.contact_key.
         corner: number of the corner of the geometry that makes contact.
         parts: components of friction: two along the surface, and for capsules one against spin.
@@ -76,8 +75,8 @@ class Touching:
             `obstacle` is the first geometry.
         fields: pairs of a sphere and a height field, with larger keys.
         guarded, guarded_fields: pairs of any other geometry and a plane, or a height field.
-        own: whether the robot can touch itself. If a pair without a contact point may touch, the
-            engine does the step.
+        own: whether the robot can touch itself. If an own pair without a contact point may touch,
+            the engine does the step.
     """
 
     planes: tuple[Pair, ...]
@@ -89,7 +88,7 @@ class Touching:
 
     @property
     def loops(self) -> bool:
-        """Whether compiled functions list contacts lane by lane."""
+        """Whether compiled functions must list contacts lane by lane."""
         return self.own or bool(self.fields)
 
     @property
@@ -133,7 +132,7 @@ def touching(m: Model) -> Touching:
 def _pairs(m: Model, kind: int, first: int) -> list[Pair]:
     """Return the pairs of geometries with obstacles of one kind.
 
-    Contacts with them have keys from pair number `first` on, see contact_list.py.
+    The keys of their contacts begin with pair number `first`, see contact_list.py.
     """
     return [
         Pair(g, o, (first + g * m.nobstacle + o - m.ngeomlink) * FEATURES)
@@ -144,10 +143,10 @@ def _pairs(m: Model, kind: int, first: int) -> list[Pair]:
 
 
 def _ends(m: Model, pairs: Sequence[Pair], room: int) -> list[Pair]:
-    """Return both ends of the capsules with which a robot is likely to touch planes.
+    """Return both ends of each capsule with which a robot is likely to touch planes.
 
-    These are the capsules at the ends of its tree, on bodies without spheres, that are nearest to
-    a plane at qpos0, up to `room` points. None of them is higher than the lowest sphere.
+    These are capsules at the ends of the tree, on bodies without spheres, that are nearest to a
+    plane at qpos0 and not higher than the lowest sphere. At most `room` points are returned.
     """
     inner: set[int] = set()
     for pair in pairs:
@@ -182,7 +181,7 @@ def _height(m: Model, d: Data, pair: Pair) -> float:
 
 
 def _parents(m: Model, body: int) -> set[int]:
-    """Return the bodies that carry a body, with the world."""
+    """Return the bodies that carry a body, including the world."""
     found = set()
     while body > 0:
         body = int(m.body_parentid[body])
@@ -191,7 +190,7 @@ def _parents(m: Model, body: int) -> set[int]:
 
 
 def _of_joints(m: Model) -> str:
-    """Return the reason why joints, actuators or the integrator need the engine, or ""."""
+    """Return the reason why joints, actuators or the integrator need the engine's code, or ""."""
     if m.opt.integrator_id not in (EULER, IMPLICIT_DAMPING):
         allowed = f"{INTEGRATORS[EULER]} and {INTEGRATORS[IMPLICIT_DAMPING]}"
         name = INTEGRATORS[m.opt.integrator_id]
@@ -217,7 +216,7 @@ def _of_joints(m: Model) -> str:
 
 
 def _of_own_pairs(m: Model) -> str:
-    """Return the reason why pairs of geometries that push each other need the engine, or ""."""
+    """Return the reason why own pairs of geometries need the engine's code, or ""."""
     for pair in m.push_geom:
         bodies, (first, second) = m.geom_bodyid[pair], (quote(m.geom_names[g]) for g in pair)
         found = {
@@ -232,7 +231,7 @@ def _of_own_pairs(m: Model) -> str:
 
 
 def _of_world(m: Model) -> str:
-    """Return the reason why the geometries around a Model need the engine, or ""."""
+    """Return the reason why the geometries of the world need the engine's code, or ""."""
     for o in range(m.ngeomlink, m.ngeom):
         known = m.geom_type[o] in (PLANE, HFIELD)
         if not known and (m.geom_touches[:, o - m.ngeomlink] != 0).any():
@@ -242,7 +241,7 @@ def _of_world(m: Model) -> str:
 
 
 def _too_many(balls: Sequence[Pair]) -> str:
-    """Return the reason why the number of spheres needs the engine, or ""."""
+    """Return the reason why the number of spheres needs the engine's code, or ""."""
     if len(balls) <= MOST_POINTS:
         return ""
     faster = f"with more than {MOST_POINTS} the engine is faster"
@@ -250,7 +249,7 @@ def _too_many(balls: Sequence[Pair]) -> str:
 
 
 def _of_points(m: Model, points: Sequence[Pair]) -> str:
-    """Return the reason why the surfaces of the contact points need the engine, or ""."""
+    """Return the reason why the surfaces of the contact points need the engine's code, or ""."""
     if not points:
         ground = "no sphere of it can touch a plane or a height field, and no capsule a plane"
         return f"{ground}; other contacts run only in the engine"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Numbers in the memory of the lanes that one program of a step stores for later programs."""
+"""Numbers that one program of a step stores, in the lanes' memory, for later programs."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from rbdyn_ros.specialization.symbolic import Objects
 
 
 class Shelf:
-    """Arrays of symbols of one graph that other graphs read as inputs.
+    """Arrays of one graph's symbols that other graphs read as inputs.
 
-    Entries that are known when the code is generated stay numbers. The state changes in every
-    program, so all of its entries are in memory.
+    Entries that are known when the code is generated stay numbers. The solver's state changes in
+    every program, so all of its entries are in memory.
     """
 
     def __init__(self) -> None:
@@ -59,7 +59,7 @@ class Shelf:
         return found
 
     def state(self, graph: SymbolGraph, name: str) -> Objects:
-        """Return a state that an earlier program has written."""
+        """Return the state `name` that an earlier program has written."""
         return self.inputs(graph, name, self._sizes[name])
 
     def written(self, state: dict[str, Any]) -> dict[str, Any]:
@@ -70,7 +70,7 @@ class Shelf:
         return {**flat, **{name: x for name, x in put.items() if x}}
 
     def program(self, run: Callable[[SymbolGraph], dict[str, Any]]) -> Program:
-        """Return the program of a function that gets a graph and returns outputs."""
+        """Return the program of the function `run`, which gets a graph and returns outputs."""
         graph = SymbolGraph()
         return program(graph, run(graph))
 

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Dry friction and limits of joints in lanes: the engine's law (engine/stops/), in a step.
+"""Dry friction and limits of joints in lanes, by the engine's law (engine/stops/).
 
-The law of a dof is piecewise linear. M is factored for one piece of each dof; if a piece was
-wrong, another piece is selected and M is factored again. Dofs at rest are solved again with the
-last force as their memory, as in engine/stops/stop_pieces.py.
+The law of a dof is piecewise linear. M is factored for one piece of each dof. If a piece was
+wrong, another piece is selected and M is factored again. For dofs at rest the step is solved again
+with the last force as their memory, as in engine/stops/stop_pieces.py.
 """
 
 from __future__ import annotations
@@ -37,12 +37,13 @@ from rbdyn_ros.specialization.programs.symbols import SymbolGraph
 from rbdyn_ros.specialization.symbolic import Objects
 from rbdyn_ros.specialization.trace import Tracing
 
-#: Columns of the constants of a dof in a step: velocity, dry friction and its memory; pushes and
-#: slopes of both limits; whether a limit holds it; the slope of friction that holds; its forces.
+#: Columns of a dof's constants in a step: velocity, dry friction and its memory; pushes and slopes
+#: of both limits; whether a limit holds the dof; the slope of friction that holds the dof; and the
+#: dof's forces.
 SPEED, LOSS, MEMORY, LOWER, LOW_SLOPE, UPPER, HIGH_SLOPE, AT, STIFF, APPLIED = range(10)
 
-#: Columns of the piece of a dof: friction is -1 or 1, or 0 if it holds the dof; whether limits
-#: push.
+#: Columns of the piece of a dof. Friction is -1 or 1, or 0 if it holds the dof; the other two are
+#: 1 if a limit pushes.
 FRICTION, LOW, HIGH = range(3)
 
 
@@ -52,8 +53,8 @@ class Judgement:
 
     Attributes:
         pieces: for each dof, the next piece.
-        switched: for each dof, load and slope of that piece.
-        settled: for each dof, load and slope with the last force as the memory of a dof at rest.
+        switched: for each dof, load and slope of the next piece.
+        settled: for each dof, load and slope if dofs at rest have the last force as their memory.
         still: for each dof, 1 if it is at rest.
         wrong: 1 if a piece was wrong.
         settles: 1 if a dof at rest has moved too much.
@@ -68,7 +69,7 @@ class Judgement:
 
 
 class Stops:
-    """The dry friction and limits of a Model, which are removed from the traced Model.
+    """The dry friction and limits of a Model; the traced Model is without them.
 
     Attributes:
         dofs: the dofs with dry friction or limits, ascending; empty without exact_stops.
@@ -120,7 +121,7 @@ class Stops:
         return [d.qvel[k], loss, friction, low, low_slope, high, high_slope, at, stiff, load]
 
     def acting(self, shelf: Shelf, graph: SymbolGraph) -> tuple[dict[int, Any], dict[int, Any]]:
-        """Return the load and the slope of the present piece of each dof, by dof."""
+        """Return the load and the slope of each dof in its present piece."""
         if not self.dofs:
             return {}, {}
         acting = shelf.state(graph, "acting").reshape(-1, 2)
@@ -128,7 +129,7 @@ class Stops:
         return {k: x for k, (x, _) in both.items()}, {k: x for k, (_, x) in both.items()}
 
     def judge(self, shelf: Shelf, graph: SymbolGraph, qacc: Objects, settled: Any) -> Judgement:
-        """Return the errors of the pieces at accelerations, and the states that follow.
+        """Return which pieces are wrong at the accelerations qacc, and the states that follow.
 
         `settled` is the number of times that the dofs at rest have been solved again.
         """
@@ -173,7 +174,10 @@ class Stops:
         settle: Any,
         live: Any,
     ) -> dict[str, Any]:
-        """Return the state after a check; `switch` or `settle` is 1 if the lane needs a pass."""
+        """Return the state after a check.
+
+        `switch` or `settle` is 1 if the lane needs such a pass.
+        """
         if not self.dofs:
             return {}
         pieces = shelf.state(graph, "pieces").reshape(-1, 3)
@@ -194,7 +198,7 @@ class Stops:
         }
 
     def end(self, shelf: Shelf, graph: SymbolGraph, qvel: Objects) -> tuple[Objects, list[Any]]:
-        """Return velocities, zero for dofs at rest, and the forces to be remembered."""
+        """Return the velocities, which are zero for dofs at rest, and the forces to remember."""
         if not self.dofs:
             return qvel, []
         qacc, still = shelf.state(graph, "qacc"), shelf.state(graph, "still")

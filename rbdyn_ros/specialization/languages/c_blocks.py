@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Split a long C function into blocks, as compile time grows with the square of its length.
+"""Split a long C function into blocks, because compile time grows with the square of the length.
 
-Each block is a static function. Values that another block needs are kept in an array s on the
-stack of the calling function. The calling function stores the outputs after the last input was
-read.
+Each block is a static function. Values that another block needs are stored in an array s on the
+stack of the calling function, which stores the outputs after the last input has been read.
 """
 
 from collections.abc import Callable, Collection, Iterator, Mapping
@@ -27,7 +26,7 @@ class CBlocks:
     """A function in blocks.
 
     Attributes:
-        blocks: in calling order; empty if there is nothing to compute.
+        blocks: the blocks in calling order; empty if there is nothing to compute.
         size: length of s.
         stores: statements after the last call.
     """
@@ -47,7 +46,7 @@ def in_blocks(
 
     Args:
         program: the Program to write.
-        writer: function from names of operations to a Writer of the Program.
+        writer: function that makes a Writer of the Program, given the names of operations.
         place: function that returns the expression to which an output is assigned.
         longest: maximum number of operations of a block.
     """
@@ -80,7 +79,8 @@ def _line_lines(
 def stores(program: Program, writer: Writer, place: Callable[[str, int], str]) -> Iterator[str]:
     """Yield the statements that store the outputs.
 
-    Inputs that are outputs unchanged are copied first: storing another output may overwrite them.
+    Inputs that are also outputs are copied first, because storing another output may overwrite
+    them.
     """
     for n in dict.fromkeys(n for *_, n in program.outputs):
         if program.operations[n][0] == "input":

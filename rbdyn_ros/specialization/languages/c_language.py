@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Write a Program as statements of C99, with a named constant for each operation, in order.
 
-A product used only in sums is written inside the sum, so that a compiler may contract both to one
-operation. A condition is written where it is used. Outputs are stored at the end, after the last
-input was read, as they may share memory.
+A product that only sums use is written inside the sum, so that a compiler may contract both to one
+operation. A condition is written where it is used. Outputs may share memory with inputs, so they
+are stored at the end, after the last input has been read.
 """
 
 import math
@@ -21,11 +21,11 @@ from rbdyn_ros.specialization.programs.numpy_ops import UNARY
 from rbdyn_ros.specialization.programs.program import Program, operands_of
 from rbdyn_ros.specialization.programs.symbols import CONDITIONS
 
-#: Operators by the names of operations.
+#: The C operator of each operation.
 INFIX = {"add": "+", "sub": "-", "mul": "*", "div": "/", "lt": "<", "le": "<=", "eq": "==",
          "ne": "!="}  # fmt: skip
 
-#: Functions with another name in math.h than in NumPy.
+#: Functions whose name in math.h is not their name in NumPy.
 RENAMED = {"arctan2": "atan2"}
 
 #: Signs of a and c in a fused multiply-add a b + c.
@@ -43,7 +43,7 @@ class Real:
         name: name of the type in C.
         suffix: suffix of constants.
         function_suffix: suffix of functions in math.h.
-        info: properties of the type, by NumPy.
+        info: properties of the type, from np.finfo.
     """
 
     name: str
@@ -63,7 +63,7 @@ class Real:
     def round(self, value: Array) -> Array: ...
 
     def round(self, value: float | Array) -> float | Array:
-        """Return the nearest numbers of this type, infinity beyond the largest."""
+        """Return the nearest numbers of this type; infinity beyond the largest number."""
         with np.errstate(over="ignore", under="ignore"):
             rounded = np.asarray(value).astype(self.info.dtype).astype(np.float64)
         return rounded if isinstance(value, np.ndarray) else float(rounded)
@@ -75,8 +75,8 @@ class Real:
     def constant(self, value: float) -> str:
         """Return the shortest decimal constant that C reads as the nearest number.
 
-        Values below the smallest normal number become zero: they are rounding errors of the robot
-        file.
+        Values below the smallest normal number become zero, because they are rounding errors of
+        the robot file.
 
         Raises:
             ModelError: the value is not finite in this type.
@@ -117,8 +117,8 @@ def statements(
 
     Args:
         program: the Program, not fused, as C compilers contract operations themselves.
-        inputs: the C name of each array that it reads.
-        outputs: the C name of each array that it writes.
+        inputs: the C name of each array that the program reads.
+        outputs: the C name of each array that the program writes.
         real: the type of all numbers.
 
     Raises:
@@ -134,7 +134,7 @@ def statements(
 
 
 def check_divisors(program: Program, real: Real) -> None:
-    """Raise ModelError if a divisor is a constant that rounds to zero, or its multiple."""
+    """Raise ModelError if a divisor is a constant that rounds to zero, or a multiple of it."""
     vanished: set[int] = set()
     for i, (name, *operands) in enumerate(program.operations):
         if name == "div" and operands[1] in vanished:
@@ -146,7 +146,7 @@ def check_divisors(program: Program, real: Real) -> None:
 
 
 def named(program: Program) -> list[int]:
-    """Return the operations that get a name, in order; others are written where they are used."""
+    """Return the operations that get a name, in order; other operations are written where used."""
     stored = {i for _, _, i in program.outputs}
     uses: Counter[int] = Counter()
     sums: Counter[int] = Counter()
@@ -169,12 +169,12 @@ class Writer:
 
     Args:
         program: the Program that is written in whole or in part.
-        inputs: the C name of each array that it reads.
+        inputs: the C name of each array that the program reads.
         real: the type of all numbers.
-        names: names by operation before the first statement.
+        names: names of operations that exist before the first statement.
 
     Attributes:
-        names: names by operation; operations without a name are written where they are used.
+        names: names of operations; an operation without a name is written where it is used.
         read: arrays that the statements so far read.
     """
 
@@ -193,7 +193,7 @@ class Writer:
         self._count = 0
 
     def statement(self, i: int) -> str:
-        """Return the statement that computes an operation, and name the operation."""
+        """Give an operation a name, and return the statement that computes it."""
         text = self.value(i)
         self.names[i] = f"t{self._count}"
         self._count += 1
@@ -237,7 +237,7 @@ class Writer:
         return self.real.constant(value)
 
     def sines(self, block: SinCos) -> Iterator[str]:
-        """Yield the statements that compute sines and cosines; all results have names."""
+        """Yield the statements that compute a block's sines and cosines, and name the results."""
         angles = set(block.angles)
         for n, (name, *operands) in enumerate(self.operations):
             if name in SINCOS and operands[0] in angles:

@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Write programs as CUDA C++: each robot has a thread, and robots are side by side in memory.
+"""Write programs as CUDA C++: one thread per robot, with robots side by side in memory.
 
 A C++ compiler compiles the same text to functions that advance one robot after the other.
-Without contraction of products and sums (-fmad=false, -ffp-contract=off) both give the bits of the
-LLVM code: multiply-adds are explicit, and sines and cosines of angles up to 1e5 are computed by
-our own code. Only tan, exp, log, tanh, arctan2 and larger angles use the library of each compiler.
+Without contraction of products and sums (-fmad=false, -ffp-contract=off) both compute the same
+bits as the LLVM code: multiply-adds are explicit, and our own code computes the sines and cosines
+of angles up to 1e5. Only tan, exp, log, tanh, arctan2 and larger angles use the library of each
+compiler.
 
     advance: robot -> registers    qpos[k n + robot] -> qpos_k
              once                  operations on constant arrays
@@ -22,25 +23,25 @@ from rbdyn_ros.specialization.languages.sincos_c import sincos_source
 from rbdyn_ros.specialization.programs.blocks import SINCOS, SinCos
 from rbdyn_ros.specialization.programs.program import Program
 
-#: Threads of a block. With more threads each would have fewer registers.
+#: Number of threads in a block. With more threads, each thread would have fewer registers.
 THREADS = 128
 
-#: Length of the longest program that becomes one function, unless the compiler fails to optimise
-#: it.
+#: A longer program becomes several functions; a shorter program becomes one, unless the compiler
+#: fails to optimise it.
 LONGEST_FUNCTION = 5200
 
 #: Number of operations in each part of a longer program.
 BLOCK = 2000
 
 #: If a long function uses fewer registers than FEW_REGISTERS and more bytes of local memory than
-#: MUCH_MEMORY, the compiler has failed to optimise it and keeps all numbers in memory. Divided
-#: into blocks, the function is several times as fast.
+#: MUCH_MEMORY, the compiler has failed to optimise it and keeps all numbers in memory. The
+#: function is then several times as fast if it is divided into blocks.
 FEW_REGISTERS, MUCH_MEMORY = 64, 4096
 
-#: The counter of a step, which begins at 0.
+#: The array that counts failures in a step; it is 0 at the start of the step.
 COUNTER = "nbad"
 
-#: Arrays of a state whose numbers are finite unless the robot has diverged.
+#: Arrays of a state; a robot has diverged if a number in them is not finite.
 HEALTH = ("qpos", "qvel")
 
 _HEAD = """\
@@ -87,7 +88,7 @@ extern "C" void {name}({parameters})
 
 
 def gave_up(registers: int, local_memory: int) -> bool:
-    """Return whether a compiler keeps the numbers of a kernel in memory instead of registers.
+    """Return whether a compiler has put the numbers of a kernel in memory instead of registers.
 
     Args:
         registers: number of registers of a thread.
@@ -98,17 +99,17 @@ def gave_up(registers: int, local_memory: int) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class CudaKernel:
-    """The text of a kernel.
+    """The source text of a kernel.
 
-    Its parameters are: count, the number of robots of the call; ids, their numbers, or a null
-    pointer for robots 0 to count - 1; n, the number of robots in the arrays; nstep; nbad and
-    diverged, (n,); then an array (entries, n) for each name in `arrays`. Integers have 64 bits,
-    diverged has 8.
+    Its parameters are count, the number of robots of the call; ids, the numbers of these robots,
+    or a null pointer for the robots 0 to count - 1; n, the number of robots in the arrays; nstep;
+    nbad (n,); diverged (n,); then an array (entries, n) for each name in `arrays`. Integers have
+    64 bits, except 8 bits in diverged.
 
     Attributes:
         name: name of the kernel.
-        arrays: names of the arrays, in the order of its parameters.
-        text: the definition.
+        arrays: names of the arrays, in the order of the parameters.
+        text: the definition in CUDA C++.
     """
 
     name: str
@@ -117,7 +118,7 @@ class CudaKernel:
 
 
 def source(kernels: Sequence[CudaKernel], real: Real) -> str:
-    """Return the text of a file of kernels."""
+    """Return the source text of a file with kernels."""
     return "\n".join(
         [
             _HEAD.format(number=real.name),
@@ -138,7 +139,7 @@ def advance_kernel(
         repeated: the operations of a step.
         state: lengths of the arrays that a step reads and writes.
         real: the type of numbers.
-        longest: operations of the longest program that is one function.
+        longest: largest number of operations of a program that becomes one function.
     """
     read = _arrays(once, repeated, without=(*state, "invariant", COUNTER))
     kept = [(array, k) for array, size in state.items() for k in range(size)]
@@ -179,17 +180,17 @@ def contact_kernel(
     programs: Mapping[str, Program], state: Mapping[str, int], passes: tuple[int, int], real: Real,
     longest: int = LONGEST_FUNCTION,
 ) -> CudaKernel:  # fmt: skip
-    """Return the kernel "contact" of steps with contact, as rollouts/contact_drive.py does them.
+    """Return the kernel "contact" for steps with contact, as in rollouts/contact_drive.py.
 
-    The last array, "left" (1, n), has the number of steps of each robot, and receives the number
-    of steps that it has not done, because the next step needs the engine's own step.
+    The last array, "left" (1, n), holds the number of steps that each robot should do. It receives
+    the number of steps that remain because the next step needs the engine itself.
 
     Args:
         programs: start, factor, solve, check and finish.
         state: lengths of the arrays that a step reads and writes.
         passes: largest numbers of rounds, and of passes in a round.
         real: the type of numbers.
-        longest: operations of the longest program that is one function.
+        longest: largest number of operations of a program that becomes one function.
     """
     written = {array: k for each in programs.values() for array, k in each.lengths().items()}
     inner = {array for each in programs.values() for array, *_ in each.outputs} - {COUNTER}
@@ -246,12 +247,12 @@ def contact_kernel(
 
 
 def _finite(local: Mapping[tuple[str, int], str], kept: Collection[tuple[str, int]]) -> list[str]:
-    """Return the conditions that a robot has not diverged."""
+    """Return the C expression of the condition that a robot has not diverged."""
     return [f"is_finite({local[entry]})" for entry in kept if entry[0] in HEALTH]
 
 
 def _arrays(*programs: Program, without: Collection[str]) -> tuple[str, ...]:
-    """Return the arrays that programs read, except some."""
+    """Return the arrays that programs read, except those in `without`."""
     found = dict.fromkeys(array for each in programs for array, *_ in each.inputs)
     return tuple(array for array in found if array not in without)
 
@@ -301,7 +302,7 @@ class _Function:
         real: the type of numbers.
         local: variables that hold entries of arrays; others are read from memory.
         arguments: the types of the parameters that follow the number of the robot, by name.
-        longest: operations of the longest program that is one function.
+        longest: largest number of operations of a program that becomes one function.
     """
 
     def __init__(
@@ -323,8 +324,8 @@ class _Function:
         """Return the definition of the function."""
         head = f"void {self.name}({_parameters(self.arguments)})"
         if len(self.program.operations) <= self.longest:
-            # nvcc 13.0 fails to optimise the code of a Go2 if it is inlined into a loop over
-            # timesteps
+            # nvcc 13.0 fails to optimise the code of a Unitree Go2 if it is inlined into a loop
+            # over steps
             writer = self._writer({})
             lines = [*writer.all(), *stores(self.program, writer, self._place)]
             return _lines(f"APART {head}", lines)

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Write programs as LLVM code: straight-line code on numbers, or on vectors over robots.
+"""Write programs as LLVM code: straight-line code on numbers, or on vectors with a lane per robot.
 
-The compiler has no choice that changes a result: multiply-adds are explicit, and sines and cosines
-of angles up to 1e5 are computed by our own code. So the bits are the same for every W and every
+The compiler has no choice that changes a result: multiply-adds are explicit, and our own code
+computes the sines and cosines of angles up to 1e5. So the bits are the same for every W and every
 processor. The functions in LIBRARY depend on the C library of the machine, but not on W.
 """
 
@@ -20,7 +20,7 @@ DOUBLE, INT64, INT32 = ir.DoubleType(), ir.IntType(64), ir.IntType(32)
 POINTER = DOUBLE.as_pointer()
 COMPARED = {"lt": "<", "le": "<=", "eq": "==", "ne": "!="}
 INTRINSICS = ("sqrt", "fabs", "floor")
-#: Functions of the C library, called for one number at a time.
+#: Functions of the C library, which are called for one number at a time.
 LIBRARY = ("tan", "exp", "log", "tanh", "arctan2")
 
 
@@ -57,8 +57,8 @@ class Module:
     def text(self) -> str:
         """Return the LLVM code.
 
-        The code of sincos is text with its own declarations, which an ir.Module cannot hold. A
-        module may declare each function only once.
+        The code of sincos is text with declarations, which an ir.Module cannot hold, so both are
+        joined here. A module may declare each function only once.
         """
         own = [line for line in str(self.ir).splitlines() if not _declares(line, "sincos")]
         known = [line for line in own if line.startswith("declare")]
@@ -101,7 +101,8 @@ class _BlockWriter:
         kind = ir.FunctionType(ir.VoidType(), [*places.arguments, POINTER])
         self.function = ir.Function(module.ir, kind, name)
         self.function.linkage = "internal"
-        self.function.attributes.add("noinline")  # otherwise the compiler merges the blocks again
+        # otherwise the compiler would merge the blocks again
+        self.function.attributes.add("noinline")
         self.given, self.scratch = self.function.args[:-1], self.function.args[-1]
         self.builder = ir.IRBuilder(self.function.append_basic_block())
         self.values: dict[int, Any] = {}
@@ -127,7 +128,7 @@ class _BlockWriter:
         return self.function
 
     def _store_outputs(self, outputs: Sequence[tuple[str, int, int]]) -> None:
-        """Load all outputs, then store them: an output may overwrite the input of another."""
+        """Load all outputs before they are stored: an output may overwrite another's input."""
         changed = [o for o in outputs if self.program.operations[o[2]] != ("input", *o[:2])]
         values = [self._value(n) for *_, n in changed]
         for (array, place, _), value in zip(changed, values, strict=True):

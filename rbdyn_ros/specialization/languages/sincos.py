@@ -5,11 +5,12 @@
     sin r = r + r^3 S(r^2),    cos r = 1 - r^2/2 + r^4 C(r^2)
 
 where n modulo 4 determines which result is the sine, and the signs (pi/2 is split after Cody
-and Waite, Software Manual for the Elementary Functions, but with fused multiply-adds). r is a sum
-r + low of two doubles: rounding it would cost up to 0.4 ulp of the result. The code uses only
-basic operations and explicit fused multiply-adds, so the bits of a lane depend on its x alone, not
-on other lanes or their number. The error is below 0.8 ulp for |x| <= LARGEST; lanes beyond use sin
-and cos of the C library. NaN and infinities give NaN, and sin(-0.0) is -0.0.
+and Waite, Software Manual for the Elementary Functions, but with fused multiply-adds). r is stored
+as the sum r + low of two doubles, because rounding it would cost up to 0.4 ulp of the result. The
+code uses only basic operations and explicit fused multiply-adds, so the bits of a lane depend only
+on its x, not on other lanes or their number. The error is below 0.8 ulp for |x| <= LARGEST; lanes
+with larger angles use sin and cos of the C library. NaN and infinities give NaN, and sin(-0.0) is
+-0.0.
 """
 
 import struct
@@ -31,7 +32,7 @@ CONSTANTS = {
     "ONE": 1.0,
     "MINUS_HALF": -0.5,
     "TWO_OVER_PI": 0.6366197723675814,
-    "INTEGER": 1.5 * 2.0**52,  # in a sum of this size the last bit has the value 1
+    "INTEGER": 1.5 * 2.0**52,  # in a number of this size the last bit has the value 1
     "MINUS_PI_A": -float.fromhex("0x1.921fb54442d18p+0"),
     "MINUS_PI_B": -float.fromhex("0x1.1a62633140000p-54"),
     "MINUS_PI_C": -2.9038559739793605e-28,
@@ -127,7 +128,7 @@ _TEXTS = {
 
 _COLD = "noinline cold nounwind"
 
-# A function without calls saves no registers, so lanes beyond LARGEST are handled by a tail call.
+# A function without calls need not save registers, so a tail call handles lanes beyond LARGEST.
 _SINCOS = """
 define internal {{ {V}, {V} }} @sincos({V} %x) noinline nounwind {{
 {body}
@@ -170,7 +171,7 @@ def declarations(width: int) -> tuple[str, ...]:
 
     Returns:
         Lines of LLVM text that declare intrinsics and the C library's sin and cos. A module must
-        have each line once.
+        contain each line exactly once.
     """
     V, kind = _vector("double", width), _kind(width)
     return (
@@ -199,7 +200,10 @@ def sincos_text(width: int) -> str:
 
 
 def _sincos(width: int) -> str:
-    """Return the text of the function for all lanes; it calls another function above LARGEST."""
+    """Return the text of the function for all lanes.
+
+    Angles beyond LARGEST need another function.
+    """
     V, I, B = (_vector(entry, width) for entry in ("double", "i64", "i1"))
     lines = []
     for line in OPERATIONS.split("\n")[1:-1]:
@@ -251,7 +255,7 @@ def _vector(entry: str, width: int) -> str:
 
 
 def _kind(width: int) -> str:
-    """Return the end of an intrinsic's name."""
+    """Return the end of an intrinsic's name, which states its type."""
     return f"v{width}f64" if width > 1 else "f64"
 
 
@@ -261,7 +265,7 @@ def _double(value: float) -> str:
 
 
 def _operand(name: str, width: int) -> str:
-    """Return a result, or a constant in all lanes."""
+    """Return an operand as text: a result, or a constant in all lanes."""
     if name in CONSTANTS:
         entry, value = "double", _double(CONSTANTS[name])
     elif name in INTEGERS:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The function of sincos.py for one angle in C++; the same operations give the same bits."""
+"""The function of sincos.py in C++, for one angle: the same operations, so the same bits."""
 
 from rbdyn_ros.specialization.languages.sincos import CONSTANTS, INTEGERS, OPERATIONS
 

@@ -20,8 +20,8 @@ from dataclasses import dataclass
 from rbdyn_ros.specialization.programs.program import LEAVES, Program, operands_of
 from rbdyn_ros.specialization.programs.symbols import CONDITIONS
 
-#: Number of operations in a block. Shorter blocks compile no faster, and longer blocks run no
-#: faster.
+#: Number of operations in a block. Shorter blocks would not compile faster, and longer blocks
+#: would not run faster.
 BLOCK_LENGTH = 500
 
 #: Operations that are evaluated together.
@@ -55,7 +55,7 @@ class Line:
 
     Attributes:
         operations: numbers of the operations, in this order.
-        outputs: outputs to write in this block; no block reads their arrays.
+        outputs: outputs that this block writes, because no block reads their arrays.
     """
 
     operations: tuple[int, ...]
@@ -70,7 +70,7 @@ class Blocks:
         blocks: in order.
         slots: for each operation whose value another block uses, the first slot of the value.
         size: number of slots.
-        outputs: outputs to write after the last block.
+        outputs: outputs that are written after the last block.
     """
 
     blocks: tuple[SinCos | Line, ...]
@@ -81,7 +81,7 @@ class Blocks:
 
 @dataclass(frozen=True, slots=True)
 class _Angles:
-    """Operations whose sines and cosines are evaluated together."""
+    """Angles (operations) whose sines and cosines are evaluated together."""
 
     operations: list[int]
 
@@ -103,8 +103,8 @@ def cut(
 
     Args:
         program: the program to cut.
-        together: angles that are evaluated at once. Their sines are adjacent, so a SinCos takes
-            a multiple of this many slots.
+        together: number of angles that are evaluated at once. Their sines are adjacent, so a
+            SinCos takes a multiple of this number of slots.
         longest: maximum number of operations of a block.
         early: whether a block writes its outputs if no block reads their array; otherwise all
             outputs are written after the last block.
@@ -134,7 +134,7 @@ def cut(
 
 
 def sources(program: Program, n: int) -> Iterator[int]:
-    """Yield the operations whose values a block needs to use the value of an operation."""
+    """Yield the operations whose stored values a block needs in order to use an operation."""
     if program.operations[n][0] in INLINE:
         yield from _operand_sources(program, n)
     else:
@@ -148,7 +148,7 @@ def _operand_sources(program: Program, n: int) -> Iterator[int]:
 
 
 def _work(program: Program, longest: int) -> _Work:
-    """Return the angles and the runs of other operations, in order."""
+    """Return the work of a program in order: groups of angles, and runs of other operations."""
     levels = _levels(program)
     by_level: list[list[int]] = [[] for _ in range(max(levels, default=0) + 1)]
     for n, level in enumerate(levels):
@@ -167,7 +167,7 @@ def _work(program: Program, longest: int) -> _Work:
 
 
 def _packed(program: Program, here: list[int]) -> Iterator[int]:
-    """Yield the packed sines and cosines, pack by pack, so that each pack is adjacent."""
+    """Yield the sines and cosines that packs contain, pack by pack, so that a pack is adjacent."""
     for n in here:
         kind, *members = program.operations[n]
         if kind == "pack" and all(program.operations[x][0] in SINCOS for x in members):
@@ -175,7 +175,7 @@ def _packed(program: Program, here: list[int]) -> Iterator[int]:
 
 
 def widths(program: Program) -> list[int]:
-    """Return the number of numbers that each operation gives."""
+    """Return how many numbers the result of each operation has."""
     found: list[int] = []
     for kind, *operands in program.operations:
         if kind in ("pack", "constants"):
@@ -188,7 +188,7 @@ def widths(program: Program) -> list[int]:
 
 
 def _levels(program: Program) -> list[int]:
-    """Return the longest chain of sines and cosines that ends in each operation."""
+    """Return, for each operation, the length of the longest chain of sines and cosines to it."""
     levels: list[int] = []
     for operation in program.operations:
         before = [levels[x] for x in operands_of(operation)]
@@ -199,12 +199,12 @@ def _levels(program: Program) -> list[int]:
 def _last_uses(
     program: Program, work: _Work, home: dict[int, int], at_end: list[int]
 ) -> dict[int, int]:
-    """Return the last block that uses each value, for values used outside their own block.
+    """Return the last block that uses each value that blocks other than its own use.
 
     Args:
         program: the program that was cut.
         work: its blocks.
-        home: the block that computes an operation.
+        home: the block that computes each operation.
         at_end: operations whose values are used after the last block.
     """
     last: dict[int, int] = {}

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Compute similar limbs side by side, such as the legs of a robot in a vector register.
+"""Compute similar limbs, such as the legs of a robot, side by side in a vector register.
 
 Kernels do the same operations, with different numbers, on two limbs whose joints have the same
-types. One vector operation replaces the matching operations of all such limbs. The tree determines
-which inputs match, and operations match if their operands match.
+types. One vector operation replaces the matching operations of all such limbs. The kinematic tree
+determines which inputs match, and operations match if their operands match.
 """
 
 from collections.abc import Sequence
@@ -22,7 +22,7 @@ from rbdyn_ros.specialization.programs.vectorize import Vectorizer
 #: Numbers of similar limbs that are computed side by side.
 LANES = (2, 4, 8)
 
-#: Limbs count as similar if at most this many numbers per body and limb differ.
+#: Differing numbers stay symbols if a limb has at most this many of them per body.
 FEW = 2
 
 Limbs = tuple[tuple[int, ...], ...]  # for each lane, the bodies of its limbs, in the same order
@@ -51,7 +51,7 @@ def _instructions(program: Program) -> int:
 
 
 def uneven(m: Model) -> dict[str, set[int]]:
-    """Return, for each array of a Model, the indices of numbers that a trace must not simplify.
+    """Return the indices, in each array of a Model, of numbers that a trace must not simplify.
 
     A trace drops operations with zero, one and minus one. If limbs differ in such a number, for
     example 1e-11 on the right and 0 on the left, the operations that depend on it do not match.
@@ -72,11 +72,11 @@ def _uneven(m: Model, limbs: Limbs) -> dict[str, set[int]]:
     places = _places(m, limbs)
     found: dict[str, set[int]] = {}
     for field in MODEL_FIELDS:
-        # joint parameters go to users' functions, which may branch on known numbers
+        # skip joint parameters: user functions get them, and may branch on known numbers
         if field.kind == "float" and field.name in places and field.name != "jnt_param":
             flat = getattr(m, field.name).reshape(-1)
             rows = [[first, *others] for first, others in places[field.name].items()]
-            # mimic joints have their entries at the end, and not in every array
+            # entries of mimic joints are at the end, and not in every array
             there = [row for row in rows if max(row) < flat.size]
             numbers = flat[np.array(there, int).reshape(len(there), len(limbs))]
             kept = [row for row, differs in zip(there, _differ(numbers), strict=True) if differs]
@@ -86,9 +86,10 @@ def _uneven(m: Model, limbs: Limbs) -> dict[str, set[int]]:
 
 
 def _differ(rows: NDArray[np.float64]) -> NDArray[np.bool_]:
-    """Return, for each row of one number per limb, whether they differ and one is 0, 1 or -1.
+    """Return, for each row of numbers, whether they differ and one is 0, 1 or -1.
 
-    Then a trace would drop operations in only some of the limbs.
+    A row has the corresponding number of each limb. A trace would then drop operations in only
+    some of the limbs.
     """
     simple = np.isin(rows, (0.0, 1.0, -1.0)).any(axis=1)
     different = (rows != rows[:, :1]).any(axis=1)
@@ -130,7 +131,7 @@ def _subtree(children: Sequence[Sequence[int]], body: int) -> list[int]:
 
 
 def _places(m: Model, limbs: Limbs) -> Places:
-    """Return, for each array and each index of the first limb, the indices of the other limbs."""
+    """Return, for each array and index of the first limb, the matching indices of other limbs."""
     rows = {
         "nbody": [np.array(lane) for lane in limbs],
         "njnt": [np.array(lane) - 1 for lane in limbs],

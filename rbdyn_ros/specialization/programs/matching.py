@@ -8,10 +8,10 @@ from rbdyn_ros.specialization.programs.program import LEAVES, Program, operands_
 
 Places: TypeAlias = Mapping[str, Mapping[int, tuple[int, ...]]]
 
-#: Number of leading operands that may be swapped.
+#: Number of leading operands of an operation that may be exchanged.
 COMMUTE = {"add": 2, "mul": 2, "fma": 2, "fms": 2, "fnma": 2}
 
-#: Operations outside the limbs are compared to this depth.
+#: Operations outside the limbs are compared with their operands up to this depth.
 DEPTH = 8
 
 
@@ -20,10 +20,10 @@ class Matching:
 
     Two operations match if they are of the same kind and their operands match. Operands match if
     they are both constants, the same operation, or matching operations. If several operations
-    match, their order decides, because kernels visit all limbs in the same order.
+    match, the first in order is chosen, because kernels process all limbs in the same order.
 
     Attributes:
-        partners: the matches on the other limbs, by operation on the first limb.
+        partners: for each operation on the first limb, the matching operations on the other limbs.
 
     Args:
         program: program of one robot.
@@ -79,20 +79,20 @@ class Matching:
         for k, x in enumerate(own):
             others = [row[k] for row in rows]
             new = self.operations[x][0] not in LEAVES and x not in self._taken and x not in others
-            # matching the operands before may have matched these two with other operations
+            # matching earlier operands may have matched these operations with others
             if new and all(self._match(x, other, lane) for lane, other in enumerate(others)):
                 self._note(x, others)
                 if x in self.partners:
                     self._note_operands(x, others)
 
     def in_order(self, kind: str, own: Sequence[int], others: list[int], lane: int) -> list[int]:
-        """Return the operands on another limb in the order of their matches on the first."""
+        """Return the operands on another limb, in the order of their matches on the first limb."""
         if COMMUTE.get(kind, 0) == 0 or self._all_match(own, others, lane, DEPTH):
             return others
         return [others[1], others[0], *others[2:]]
 
     def _match(self, n: int, x: int, lane: int | None, depth: int = DEPTH) -> bool:
-        """Return whether x, on a lane's limb (None: the first), matches n on the first limb."""
+        """Return whether x, on a lane's limb (None: the first), matches n of the first limb."""
         if self.operations[n][0] != self.operations[x][0]:
             return False
         kind, *own = self.operations[n]

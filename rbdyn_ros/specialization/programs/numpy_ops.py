@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """NumPy's functions on symbols and on arrays of symbols.
 
-NumPy converts comparisons of objects to True or False, which needs a branch for every entry of an
-array. Here comparisons are recorded, and select chooses between values by them.
+NumPy converts comparisons of objects to True or False, which would need a branch for every entry
+of an array. Here comparisons are recorded, and `select` uses them to choose between values.
 """
 
 import operator
@@ -16,8 +16,8 @@ from rbdyn_ros.engine.compiler.jit import is_known, select
 #: NumPy names of functions of one number; symbols have methods of these names.
 UNARY = ("sqrt", "sin", "cos", "tan", "exp", "log", "tanh", "floor", "fabs")
 
-#: Array functions of NumPy that only move entries or apply functions that symbols support. Others
-#: might ignore symbols silently.
+#: Array functions of NumPy that only move entries or apply functions that symbols support. Other
+#: functions might silently ignore symbols.
 FUNCTIONS = (
     "zeros_like", "ones_like", "full_like", "empty_like", "copy", "copyto", "concatenate", "stack",
     "hstack", "vstack", "append", "reshape", "ravel", "transpose", "squeeze", "expand_dims",
@@ -60,7 +60,7 @@ def apply(ufunc: Any, method: str, inputs: tuple[Any, ...], options: Mapping[str
         ufunc: the function.
         method: method of the function, such as "__call__" or "reduce".
         inputs: inputs of the function.
-        options: keyword arguments; all four are as NumPy passes them to `__array_ufunc__`.
+        options: keyword arguments. NumPy passes all four arguments to `__array_ufunc__`.
 
     Raises:
         TypeError: the option `where` has unknown conditions.
@@ -94,7 +94,7 @@ def _as_array(x: Any) -> Any:
 def _reduced(
     name: str, given: list[Any], options: dict[str, Any]
 ) -> tuple[list[Any], dict[str, Any]]:
-    """Return inputs and options of a reduction along one axis; `any` and `all` get conditions."""
+    """Return inputs and options of a reduction on one axis; `any` and `all` get conditions."""
     if name in ("logical_and", "logical_or"):
         given = [np.frompyfunc(lambda x: x != 0.0, 1, 1)(given[0])]
     if options.get("axis", 0) is None and not options.get("keepdims"):
@@ -127,7 +127,7 @@ def _most(a: Any, b: Any) -> Any:
 
 
 def _nearer(second: Any, first: Any, a: Any, b: Any) -> Any:
-    """Return b or a, depending on which condition holds; if neither holds, return a + b: NaN."""
+    """Return b if `second` holds, a if `first` holds, or else a + b, which is then NaN."""
     if _known(b) and not np.isnan(b):
         return _chosen(second, b, a)
     return _chosen(second, b, _chosen(first, a, a + b))

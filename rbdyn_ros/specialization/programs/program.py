@@ -32,7 +32,7 @@ class Program:
 
     @property
     def inputs(self) -> tuple[tuple[str, int, int], ...]:
-        """For each input, its array, its flat index, and the operation that reads it."""
+        """For each input: its array, its flat index, and the operation that reads it."""
         return tuple((o[1], o[2], n) for n, o in enumerate(self.operations) if o[0] == "input")
 
     def lengths(self) -> dict[str, int]:
@@ -52,7 +52,8 @@ class Program:
     def flops(self) -> int:
         """Return the number of floating-point operations.
 
-        A multiply-add counts as two, a sine or cosine as one, selects and negations as none.
+        A multiply-add counts as two operations, a sine or cosine as one, a select or negation as
+        none.
         """
         twice = ("fma", "fms", "fnma")
         free = (*LEAVES, *CONDITIONS, "select", "neg")
@@ -71,8 +72,8 @@ def program(
         graph: the graph of the outputs.
         outputs: arrays of symbols and numbers, by name.
         fused: whether products that only sums use become multiply-adds.
-        beside: outputs of another program of the graph; operations that both programs need keep
-            the multiply-adds of the other program; None: no other program.
+        beside: outputs of another program of the same graph. Operations that both programs need
+            have the same multiply-adds as there. None: no other program.
     """
     wanted = _wanted(graph, outputs)
     kept = {n for *_, n in wanted}
@@ -87,7 +88,7 @@ def program(
 
 
 def _wanted(graph: SymbolGraph, outputs: Mapping[str, Any]) -> list[tuple[str, int, int]]:
-    """Return the array, flat index and operation of all outputs."""
+    """Return the array, the flat index and the operation of each output."""
     return [
         (array, place, graph.number(value))
         for array, values in outputs.items()
@@ -105,7 +106,7 @@ def _chosen(
 
 
 def hoist(whole: Program, constant: Collection[str]) -> tuple[Program, Program]:
-    """Split a repeated program: operations on constant arrays are computed once, at the start.
+    """Split a repeated program, so that operations on constant arrays are computed only once.
 
     Returns:
         The program that runs once and writes the array "invariant", and the repeated program,
@@ -150,7 +151,8 @@ def operands_of(operation: Operation) -> tuple[int, ...]:
 def _renumbered(operation: Operation, new: Mapping[int, int]) -> Operation:
     if operation[0] in LEAVES:
         return operation
-    return (operation[0], *[new[x] for x in operation[1:]])  # faster than a generator
+    # a list is faster here than a generator
+    return (operation[0], *[new[x] for x in operation[1:]])
 
 
 def needed(
@@ -158,12 +160,12 @@ def needed(
     outputs: Collection[int],
     given: Container[int] = (),
 ) -> list[int]:
-    """Return operations and all operations that they depend on, in order.
+    """Return the wanted operations and all operations on which they depend, in order.
 
     Args:
         operations: all operations.
         outputs: the wanted operations.
-        given: operations whose value is given, so their operands are not needed.
+        given: operations whose values are given, so that their operands are not needed.
     """
     found: set[int] = set()
     left = list(outputs)
@@ -177,7 +179,7 @@ def needed(
 
 
 def _fused(operations: Mapping[int, Operation], kept: Container[int]) -> dict[int, Operation]:
-    """Fuse products that only sums use into these sums, at most one per sum."""
+    """Fuse products that only sums use with these sums, at most one product per sum."""
     users: dict[int, list[int]] = {n: [] for n in operations}
     for n, operation in operations.items():
         for x in operands_of(operation):

@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Symbols: arithmetic on them is recorded, not computed.
+"""Symbols: numbers whose arithmetic is recorded instead of computed.
 
 A SymbolGraph is a list of operations in the order in which they were recorded, so operands come
 before the operations that use them. Equal operations share one entry. Operations on constants are
-computed at once. Adding zero and multiplying by one or zero add no operation, unless the zero or
-one was entered as a constant. Nothing is rearranged, so results equal those computed with numbers
-up to rounding, except that a product with an exact zero is zero even for NaN and infinity.
+computed immediately. Adding zero, or multiplying by one or zero, adds no operation, unless the
+zero or one was entered as a constant. Nothing is rearranged, so results equal those of arithmetic
+on numbers up to rounding, except that a product with an exact zero is zero even for NaN and
+infinity.
 """
 
 import operator
@@ -17,10 +18,10 @@ import numpy as np
 from rbdyn_ros.errors import Finding, ModelError
 from rbdyn_ros.specialization.programs.numpy_ops import UNARY, SymbolArray, apply
 
-#: Conditions. With NaN they are false, except "ne", which is true.
+#: Names of conditions. With NaN they are false, except "ne", which is true.
 CONDITIONS = ("lt", "le", "eq", "ne")
 
-#: Operations that are computed at once if all operands are constants.
+#: Operations that are computed immediately if all operands are constants.
 KNOWN: dict[str, Callable[..., Any]] = {
     "add": operator.add, "sub": operator.sub, "mul": operator.mul, "neg": operator.neg,
     "lt": operator.lt, "le": operator.le, "eq": operator.eq, "ne": operator.ne,
@@ -55,10 +56,11 @@ class SymbolGraph:
         self._known: dict[Operation, Symbol] = {}
 
     def enter(self, operation: Operation) -> Any:
-        """Return the symbol of an operation, which is shared by equal operations.
+        """Return the symbol of an operation; equal operations share a symbol.
 
-        Operations in KNOWN whose operands are constants are computed at once: the result is
-        another constant, or True or False. Raise NotTraceableError for too many operations.
+        Operations in KNOWN whose operands are constants are computed immediately: the result is
+        another constant, or True or False. Raise NotTraceableError if there are too many
+        operations.
         """
         symbol = self._known.get(operation)
         if symbol is None:
@@ -90,7 +92,7 @@ class SymbolGraph:
         return found if name in CONDITIONS else self.constant(found)
 
     def number(self, value: Any) -> int:
-        """Return the number of the operation that gives a value (a symbol or a number)."""
+        """Return the number of the operation whose result is a value (a symbol or a number)."""
         if isinstance(value, Condition):
             value = value.as_number()
         if value.__class__ is Symbol:
@@ -111,12 +113,12 @@ class NotTraceableError(TypeError):
     """A symbol does not support an operation."""
 
 
-#: The reason why a function that keeps symbols between calls is refused.
+#: The reason for refusing a function that keeps symbols between calls.
 KEPT = "it uses a number of an earlier call; it must keep nothing between calls"
 
 
 class Symbol:
-    """A number that is only known when the traced code runs."""
+    """A number that becomes known only when the traced code runs."""
 
     __slots__ = ("graph", "number")
 
@@ -262,7 +264,7 @@ class Symbol:
         return self.graph.enter(("arctan2", self.graph.number(other), self.number))
 
     def clip(self, least: Any, most: Any, **_: Any) -> Any:
-        """Return the nearest number of an interval; np.clip calls this."""
+        """Return the nearest number in the interval from `least` to `most`; np.clip calls this."""
         return np.clip(np.array(self, object).view(SymbolArray), least, most)
 
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **options: Any) -> Any:
@@ -270,7 +272,7 @@ class Symbol:
 
 
 def _meeting_others(method: Callable[[Symbol, Any], Any]) -> Callable[[Symbol, Any], Any]:
-    """Return an operation that converts conditions to numbers and leaves arrays to NumPy."""
+    """Return a method that converts conditions to numbers, and leaves arrays to NumPy."""
 
     def operate(self: Symbol, other: Any) -> Any:
         if isinstance(other, Symbol):
@@ -334,7 +336,7 @@ class Condition(Symbol):
 
 
 def _number(x: Any) -> Any:
-    """Return a condition as a number, anything else unchanged."""
+    """Return a condition as a number, and any other value unchanged."""
     return x.as_number() if isinstance(x, Condition) else x
 
 
@@ -359,7 +361,7 @@ for _name in (*BINARY, "__neg__", "__pos__", "__abs__", "__floor__", "__pow__", 
 
 
 def not_traceable(reason: str, what: str = "") -> ModelError:
-    """Return the error for a function that cannot become straight-line code."""
+    """Return the error for a function, `what`, that cannot become straight-line code."""
     text = f"{what or 'this'} cannot be specialised: {reason}"
     return ModelError(Finding("not-traceable", text, "error", what))
 

@@ -43,7 +43,7 @@ class Vectorizer:
         return Program(tuple(self.operations), written)
 
     def _has_vector_condition(self, n: int, packs: Mapping[int, tuple[int, ...]]) -> bool:
-        """Return True unless an operation is a select whose condition is not packed."""
+        """Return whether an operation can be packed: a select needs a packed condition."""
         return self.old[n][0] != "select" or self.old[n][1] in packs
 
     def _vector(self, n: int) -> Operation:
@@ -73,7 +73,7 @@ class Vectorizer:
 
     def _enter(self, operation: Operation) -> int:
         if operation[0] in LEAVES:
-            key = (operation[0], *map(repr, operation[1:]))  # 0.0 is not -0.0
+            key = (operation[0], *map(repr, operation[1:]))  # repr distinguishes 0.0 from -0.0
         else:
             key = operation
         if key not in self._known:
@@ -96,7 +96,7 @@ class Vectorizer:
                 ]
                 waiting = [x for x in needed if x not in done]
                 if waiting and top not in done:
-                    # a pack never needs itself: the operands of matching operations match
+                    # a pack never needs itself, because the operands of matching operations match
                     assert top not in asked
                     asked.add(top)
                     left += waiting

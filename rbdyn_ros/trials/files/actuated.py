@@ -15,13 +15,13 @@ from rbdyn_ros.trials.files.keys import ACTUATORS
 from rbdyn_ros.trials.files.values import read_by_part
 from rbdyn_ros.trials.trial import Varied, whole_steps
 
-#: Number that replaces an infinite bound of samples.
+#: Replaces an infinite bound of samples.
 HUGE = 1e9
 
 
 @dataclass(frozen=True)
 class _Given:
-    """A distribution and its line."""
+    """A distribution and its line in the trial file."""
 
     distribution: Distribution
     line: int
@@ -39,7 +39,10 @@ class VariedActuators:
         self._m, self._document = m, document
 
     def varied(self, table: Given) -> Iterator[Varied]:
-        """Yield the varied values; add an error for samples that the file does not allow."""
+        """Yield the varied values.
+
+        Add an error for samples that are not allowed in the actuators file.
+        """
         found = dict(self._given(table))
         for joint in self._document.joints:
             own = {place: each for place, each in found.items() if place[0] == joint}
@@ -62,7 +65,7 @@ class VariedActuators:
         """Add an error for each distribution of a joint with an impossible sample.
 
         A rule of an actuators file concerns one number, or requires one number to be larger than
-        another. So each end of a distribution is tried with the low ends of the others.
+        another. So each end of a distribution is tested together with the low ends of the others.
         """
         # negative line numbers tell which sample an error belongs to
         lines = {place: -number for number, place in enumerate(given, 1)}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Read the controller of a trial: a law with its gains, or the user's function or program."""
+"""Read the controller of a trial: a law with gains, or the user's function or program."""
 
 from pathlib import Path
 from typing import Any
@@ -29,7 +29,7 @@ def read_controller(given: Given | None, m: Model, folder: Path) -> TrialControl
     """Return the controller, or None after an error.
 
     Args:
-        given: the section `controller`; None: it is missing or wrong.
+        given: the section `controller`; None: the section is missing or has errors.
         m: the robot, with the timestep of the trial.
         folder: the folder of the document.
     """
@@ -81,7 +81,7 @@ def _policy(given: Given, m: Model) -> Policy | None:
 
 
 def _gain(given: Given, key: str, m: Model) -> Any:
-    """Return a gain: one number for all joints, or (nv,) with 0 for joints without a number."""
+    """Return a gain: one number for all joints, or (nv,) with 0 for joints that it omits."""
     value = given[key]
     if not isinstance(value, Given):
         return value

@@ -32,7 +32,7 @@ from rbdyn_ros.trials.references import Sine
 from rbdyn_ros.trials.simulation.sampling import AXES
 from rbdyn_ros.trials.trial import Allowance, Rule
 
-#: Largest number of timesteps of a run, and of timesteps from one command to the next.
+#: Largest number of timesteps in a run, and between two commands.
 MAX_STEPS = 10_000_000
 MAX_RUNS, MAX_SEED, MAX_RECORDINGS = 10_000_000, 2**53, 1000
 
@@ -67,7 +67,7 @@ def _distribution(**given: Any) -> Distribution:
 
 
 _DISTRIBUTION = Table("distribution", DISTRIBUTIONS, one=_KINDS, make=_distribution)
-#: A distribution, or a number; `distribution_of` returns it.
+#: A number or a distribution; `distribution_of` converts the value.
 SAMPLED = Either(scalar=ANY, table=_DISTRIBUTION)
 BY_PART = Either(scalar=ANY, table=WithKey(_KINDS, _DISTRIBUTION, ByName(SAMPLED, "distribution")))
 
@@ -154,7 +154,7 @@ PAYLOAD = Table(
     ),
     owner="payload",
 )
-#: Fields of the Model in which runs may differ, and whether they belong to a body or a joint.
+#: Fields of the Model that may differ between runs, and whether they belong to a body or a joint.
 PARAMETERS = {
     "body_mass": "body",
     "dof_armature": "joint",
@@ -166,7 +166,7 @@ ACTUATORS = "actuators"
 
 
 def _of_actuators() -> Table:
-    """Return the table of the numbers of actuators that may vary."""
+    """Return the table of the actuators' numbers that may differ between runs."""
     section, rows = f"vary: {ACTUATORS}", []
     for key in ACTUATOR.keys:
         if isinstance(key.kind, Table):

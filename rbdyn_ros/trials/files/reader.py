@@ -35,7 +35,7 @@ def load(path: str | Path) -> Trial:
         path: the path of the file.
 
     Raises:
-        DescriptionError: with all errors of the document, each with its line; or the robot cannot
+        DescriptionError: the document has errors (all are listed, with lines), or the robot cannot
             be loaded.
     """
     path = Path(path)
@@ -109,7 +109,7 @@ def _trial(top: Given, path: Path) -> Trial | None:
 
 
 def _actuators(top: Given, m: Model, folder: Path) -> ActuatorsDocument | None:
-    """Return the actuators of the robot, or None without them, or after an error."""
+    """Return the actuators of the robot; None if there are none, or after an error."""
     vary = section(top, "vary")
     if "actuators" not in top.lines and "actuators" in vary.lines:
         message = (
@@ -142,7 +142,7 @@ def _check_program(
 
 
 def _with_box(top: Given, m: Model, robot: TrialRobot, box: str, every: int) -> Model:
-    """Return the robot behind a control box, or the same Model after an error."""
+    """Return the Model of the robot behind a control box, or the given Model after an error."""
     controller, name = top["controller"], BoxName.parsed(box)
     try:
         driven = name.arm(m, robot.description).driven
@@ -172,7 +172,7 @@ def _with_box(top: Given, m: Model, robot: TrialRobot, box: str, every: int) -> 
 
 
 def _robot(top: Given, folder: Path) -> tuple[Model, TrialRobot, str] | None:
-    """Return the Model with the trial's timestep, its file and URDF, or None after an error."""
+    """Return the Model with the trial's timestep, the robot's file and URDF, or None on error."""
     given = top.get("robot")
     if given is None or not is_sound(given):
         return None

@@ -27,7 +27,7 @@ class SampledReader:
     Args:
         m: the robot.
         duration: simulated time of a run [s].
-        actuators: reads the actuators that vary; None if the robot has no actuators.
+        actuators: the reader of varied actuators; None if the robot has no actuators.
     """
 
     def __init__(self, m: Model, duration: float, actuators: VariedActuators | None) -> None:

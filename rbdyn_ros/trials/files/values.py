@@ -21,7 +21,7 @@ NOT_NEGATIVE: Bounds = (0.0, math.inf)
 def is_known(
     name: str, names: Collection[str], what: str, given: Given, line: int, owner: str = ""
 ) -> bool:
-    """Return whether a name is known; if it is not, add an error."""
+    """Return whether a name is among the known names; add an error if not."""
     if name in names:
         return True
     shown = ", ".join(list(names)[:20]) or "none"
@@ -34,7 +34,7 @@ def is_known(
 
 
 def line_of(given: Given, key: str) -> int:
-    """Return the line of the value of a key, which may begin below its key."""
+    """Return the line on which the value of a key begins."""
     return given.node.nodes[key].line
 
 
@@ -65,7 +65,7 @@ def read_distribution(
 
 
 def _unsound(found: Distribution, what: str) -> str:
-    """Return the error in the numbers of a distribution, or ""."""
+    """Return a text about the error in the numbers of a distribution, or ""."""
     if not isinstance(found, Uniform | LogUniform | Normal):
         return ""
     begin = f"the {type(found).__name__.lower()} distribution of {what} has"
@@ -87,10 +87,10 @@ def _unsound(found: Distribution, what: str) -> str:
 def read_by_part(
     given: Given, key: str, parts: Collection[str], what: str, owner: str, bounds: Bounds = ANY
 ) -> Iterator[tuple[str, Distribution, int]]:
-    """Yield each distribution with its part and its line.
+    """Yield (part, distribution, line) for each entry of a table.
 
     Args:
-        given: the table.
+        given: the section of the trial.
         key: a key whose values are given by part.
         parts: names of the allowed parts.
         what: "joint" or "body", for messages.

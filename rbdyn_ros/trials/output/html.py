@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 #: Largest number of points of a plot.
 MOST = 2000
 BINS = 40
-#: Largest number of failed runs in the table, and of plots over sampled numbers.
+#: Largest number of failed runs in the table, and of scatter plots.
 MOST_RUNS, MOST_PLOTS = 20, 12
 
 _COLOURS = {PASSED: "#1a7f37", FAILED: "#b3261e"}
@@ -117,7 +117,7 @@ def _worst(results: Results) -> str:
 
 
 def _plots(results: Results) -> str:
-    """Return plots of the limited measures: histograms, and scatter plots over sampled numbers."""
+    """Return the plots of measures with limits: histograms, and scatter plots over samples."""
     limited = list(results.trial.limits) or list(results.verdict.measures)[:1]
     try:
         drawn = [histogram(results, name) for name in limited]
@@ -131,9 +131,9 @@ def _plots(results: Results) -> str:
 
 
 def influences(results: Results, measure: str) -> list[str]:
-    """Return the names of sampled numbers by their rank correlation, the strongest first.
+    """Return the names of sampled numbers, sorted by their rank correlation with a measure.
 
-    Numbers that are equal in all runs are left out.
+    The strongest correlation comes first. Numbers that are equal in all runs are left out.
     """
     from scipy.stats import spearmanr
 
@@ -182,7 +182,7 @@ def histogram(results: Results, measure: str) -> str:
 
 
 def scatter(results: Results, sampled: str, measure: str) -> str:
-    """Plot a measure over a sampled number, failed runs in another colour; return the <img>.
+    """Plot a measure over a sampled number, with failed runs in red; return the <img>.
 
     Raises:
         ParameterError: matplotlib is not installed.
@@ -202,7 +202,7 @@ def scatter(results: Results, sampled: str, measure: str) -> str:
 
 
 def _picture(figure: "Figure") -> str:
-    """Return an <img> with the plot in it; equal results have equal pictures."""
+    """Return an <img> that contains a plot; equal results give equal bytes."""
     from matplotlib import rc_context
 
     for axes in figure.axes:

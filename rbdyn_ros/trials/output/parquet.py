@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""All runs of a trial as a table in a Parquet file, for pandas, Polars or DuckDB."""
+"""Write all runs of a trial as a table to a Parquet file, for pandas, Polars or DuckDB."""
 
 from pathlib import Path
 from typing import Any

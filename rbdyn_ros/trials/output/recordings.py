@@ -54,7 +54,7 @@ def record(trial: Trial, seed: int, path: str | Path) -> Run:
         return _record_node(trial, number, target)
     if trial.controller.isolated:
         with _recording(trial, number, target):
-            pass  # refuse an unwritable file here, not in the process of the run
+            pass  # to report an unwritable file here instead of in the process of the run
         here = _record_here if program is None else _record_box_here
         return run_in_worker(trial, number, work=partial(here, path=target))
     return _record_here(trial, number, target)
@@ -85,14 +85,14 @@ def _record_box_here(trial: Trial, seed: int, path: Path) -> Run:
 
 
 def _record_node_here(trial: Trial, seed: int, path: Path) -> Run:
-    """Let the simulator node in this process record a run; return the run."""
+    """Simulate a run with the simulator node in this process, which records it; return the run."""
     from rbdyn_ros.trials.processes.node_run import run_node
 
     return run_node(trial, seed, True, path)
 
 
 def _record_node(trial: Trial, seed: int, target: Path) -> Run:
-    """Let the simulator node record a run, replace the file, and return the run."""
+    """Record a run with the simulator node, replace the file `target`, and return the run."""
     beside = target.with_name(f".{secrets.token_hex(4)}{target.suffix}")
     check_recordable(beside)
     try:
@@ -107,7 +107,7 @@ def _record_node(trial: Trial, seed: int, target: Path) -> Run:
 
 
 def record_failures(results: Results, out: str | Path) -> list[Path]:
-    """Record the worst failed runs of a trial, `trial.recordings` of them; return the files.
+    """Record the worst failed runs of a trial, at most `trial.recordings`; return the files.
 
     Raises:
         ParameterError: a file cannot be written, or mcap or rosbags is not installed.

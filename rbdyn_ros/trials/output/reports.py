@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Write all reports of a trial into its folder: a page, JUnit XML, JSON and a table."""
+"""Write all reports of a trial to a folder: an HTML page, JUnit XML, JSON and a table."""
 
 import json
 import xml.etree.ElementTree as ET
@@ -16,7 +16,7 @@ from rbdyn_ros.trials.running import Results
 from rbdyn_ros.trials.simulation.runs import FINISHED
 
 REPORT, JUNIT, VERDICT, TABLE = "report.html", "junit.xml", "verdict.json", "runs.parquet"
-#: Largest number of runs that are listed for a limit.
+#: Largest number of failed runs that are listed for a limit.
 MOST = 20
 
 
@@ -60,10 +60,10 @@ def verdict_dict(results: Results) -> dict[str, Any]:
 
 
 def junit(results: Results) -> bytes:
-    """Return the XML: test cases for the verdict, for crashes, and for each limit.
+    """Return JUnit XML: test cases for the verdict, for unfinished runs, and for each limit.
 
-    Runs outside a limit are a failure only if the trial has not passed, because the verdict may
-    allow a share of such runs.
+    Runs outside a limit count as a failure only if the trial has not passed, because the verdict
+    may allow a share of such runs.
     """
     trial, verdict = results.trial, results.verdict
     cases = [("verdict", "" if verdict.passed else str(verdict), _listed(results, "") or [])]
@@ -95,7 +95,7 @@ def junit(results: Results) -> bytes:
 
 
 def _listed(results: Results, begin: str) -> list[str]:
-    """Return MOST reasons that begin with this text, the worst run first, and count the rest."""
+    """Return up to MOST reasons that begin with a text, the worst run first; count the rest."""
     lines = [
         f"seed {seed}: {reason}"
         for seed, reasons in results.verdict.failures.items()
@@ -107,5 +107,5 @@ def _listed(results: Results, begin: str) -> list[str]:
 
 
 def _plain(text: str) -> str:
-    """Return a text with spaces for characters that XML may not allow, cut to a limited length."""
+    """Return a text of limited length, with spaces for characters that XML may not allow."""
     return "".join(c if c.isprintable() else " " for c in text)[: 10 * LONGEST_NAME]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Simulate a run behind a control box in this process; the user's program is in another.
+"""Simulate a run behind a control box in this process; the user's program is another process.
 
 The simulation waits in lock-step for the commands of the program. When the program has ended, the
 simulation continues to the end of the run.
@@ -36,17 +36,18 @@ from rbdyn_ros.trials.trial import Trial, with_address
 
 #: Period at which a run checks its program [s].
 POLL = 0.02
-#: Number of addresses that a run tries; no other process uses them.
+#: Number of addresses that a run tries; each process has its own addresses.
 ADDRESSES = 2
 NEVER = "; it never connected to its control box"
 
 
 def prepare_boxes(trial: Trial) -> None:
-    """Load and compile what every run needs, so that runs start from a warm process.
+    """Load and compile the code that every run needs, so that runs start in a prepared process.
 
     Raises:
-        ParameterError: there is no such program.
-        RbdynError: its files have changed since the trial was read, or the robot has no such box.
+        ParameterError: the program does not exist.
+        RbdynError: the program's files have changed since the trial was read, or the robot has no
+            such box.
     """
     program = trial.controller.program
     assert program is not None
@@ -69,14 +70,14 @@ def run_boxed(
     quiet: bool = True,
     watching: Callable[[], AbstractContextManager[Callable[[LoopState], object]]] = _unwatched,
 ) -> Run:
-    """Simulate a run; whatever the program does, the result is a Run.
+    """Simulate a run; whatever the program does, a Run is returned.
 
     Args:
         trial: a trial with a program and its box.
         seed: seed of the run.
         quiet: whether to discard the output of the program and the log of the box.
-        watching: context that is entered when the program has started; it yields a function, which
-            is called with every state of the run.
+        watching: context manager that is entered when the program has started; it yields a
+            function, which is called with every state of the run.
     """
     program = trial.controller.program
     assert program is not None
@@ -127,14 +128,16 @@ class _Supervised:
         self._trial, self._boxes, self._user = trial, simulation.boxes, user
         (self.box,) = simulation.boxes.all
         self._deadline = deadline
-        self._served = -1  # number of socket polls when the program had ended
+        self._served = -1  # number of socket polls before the program ended; -1: it has not ended
 
     @property
     def _was_connected(self) -> bool:
         return any(end.clients for end in self.box.ends)
 
     def check(self, simulated: float) -> None:
-        """Check the program and its box; the run continues if the program ended without an error.
+        """Check the program and its box.
+
+        If the program has ended without an error, the run continues.
 
         Args:
             simulated: simulated time of the last state [s].
@@ -149,7 +152,7 @@ class _Supervised:
         if self._user.status is not None and not self.box.runs_on:
             if self._served < 0:
                 self._served = self.box.served
-            # the present poll may have begun before the program ended; the next poll receives
+            # the present poll may have begun before the program ended, but the next poll receives
             # everything that the program sent
             if self.box.served >= self._served + 2:
                 if not self._was_connected:
@@ -160,9 +163,9 @@ class _Supervised:
             raise RunEndedError(TIMEOUT, text)
 
     def finish(self) -> None:
-        """Wait for the exit status of the program, unless it still moves its arm.
+        """Wait for the exit status of the program, unless it still controls its arm.
 
-        A failing program releases the arm a moment before its status is known. A program that
+        A program that fails releases the arm shortly before its status is known. A program that
         still runs at the deadline counts as finished.
 
         Raises:
@@ -197,10 +200,10 @@ class _Supervised:
 def _simulation(
     trial: Trial, m: Model, seed: int, start: Array, log: Callable[[str], object]
 ) -> tuple[BoxedLoop, str]:
-    """Return a simulation behind its box, whose sockets are open, and the address of the box.
+    """Return a simulation behind its box, whose sockets are open, and the box's address.
 
     Raises:
-        RbdynError: the box is refused, or all addresses that were tried are in use.
+        RbdynError: the box cannot be made, or all tried addresses are in use.
     """
     program, every = trial.controller.program, trial.controller.every
     assert program is not None
@@ -236,7 +239,7 @@ def _faults(trial: Trial, seed: int, m: Model) -> Faults:
 
 
 def _address(k: int) -> str:
-    """Return a loopback address of this process only, a different one for each k < 2."""
+    """Return a loopback address that only this process uses; k, 0 or 1, selects one of two."""
     number = os.getpid()  # a process number is below 2^22
     return f"127.{128 + 64 * k + number // 65536}.{number // 256 % 256}.{number % 256}"
 

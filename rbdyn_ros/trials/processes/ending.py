@@ -14,7 +14,7 @@ _libc = ctypes.CDLL(None)
 
 
 def end_with(parent: int) -> None:
-    """Let SIGKILL end this process when its parent ends, even if SIGKILL ends the parent."""
+    """Make the kernel kill this process when its parent ends, even if the parent is killed."""
     _libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
     if os.getppid() != parent:  # the parent has already ended
         os._exit(1)
@@ -29,7 +29,7 @@ def signal_name(number: int) -> str:
 
 
 def adopt() -> None:
-    """Become the parent of all processes that a descendant of this process leaves behind."""
+    """Become the parent of all orphaned descendants of this process."""
     _libc.prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
 
 
@@ -71,7 +71,7 @@ class Tracer:
         maps = Path("/proc/self/maps").read_text(encoding="utf-8", errors="replace")
         found = re.search(r"/\S*/liblttng-ust(-[0-9a-f]+)?\.so\S*", maps)
         self._library = ctypes.CDLL(found[0]) if found else None
-        self._signals = ctypes.create_string_buffer(128)  # a sigset_t
+        self._signals = ctypes.create_string_buffer(128)  # memory for a sigset_t
 
     def call(self, name: str) -> None:
         """Call LTTng's function before_fork, after_fork_child or after_fork_parent."""

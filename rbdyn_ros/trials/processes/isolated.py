@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Simulate a run of a Python controller in its own process, with limits of time and memory."""
+"""Simulate a run of a Python controller in a separate process, with limits of time and memory."""
 
 import contextlib
 import os
@@ -17,13 +17,14 @@ from rbdyn_ros.trials.simulation.runs import CRASHED, MEMORY, TIMEOUT, Run, fail
 from rbdyn_ros.trials.trial import Trial
 
 _MIB = 1 << 20
-#: Number of bytes that hold the length of an answer, in front of it.
+#: An answer begins with its length, in this number of bytes.
 HEAD = 8
-#: Time that the simulator of a program may take to end by itself [s].
+#: Time after its limit in which the run of a program must end itself [s].
 ENDING = 20.0
 
 
-#: Simulates the run of a seed. It is pickled, so it is a module's function or a partial.
+#: Function that simulates the run of a seed. It must be picklable: a module's function or a
+#: partial.
 Work = Callable[[Trial, int], Run]
 
 
@@ -34,7 +35,7 @@ class ShardJob:
     Attributes:
         seeds: seeds of the runs.
         quiet: whether to discard the output of Python controllers and of programs.
-        work: simulates a run; None: the usual simulation of the trial.
+        work: function that simulates a run; None: the usual simulation of the trial.
     """
 
     seeds: list[int]
@@ -43,7 +44,7 @@ class ShardJob:
 
 
 def run_isolated(trial: Trial, seed: int, quiet: bool = True, work: Work | None = None) -> Run:
-    """Simulate a run in a child process; whatever the child does, the result is a Run.
+    """Simulate a run in a child process; whatever the child does, a Run is returned.
 
     The calling process must have no other threads, and must not have used ROS.
 
@@ -56,7 +57,7 @@ def run_isolated(trial: Trial, seed: int, quiet: bool = True, work: Work | None 
     ending.adopt()
     before = ending.children()
     reader, writer = os.pipe()
-    with _sigterm(signal.SIG_BLOCK):  # SIGTERM waits until the child has ended
+    with _sigterm(signal.SIG_BLOCK):  # SIGTERM is deferred until the child has ended
         parent, child = os.getpid(), _fork(trial)
         if child == 0:
             os.close(reader)
@@ -120,7 +121,7 @@ def _simulate(trial: Trial, seed: int, quiet: bool, work: Work | None) -> Run:
 
 
 def _patience(trial: Trial) -> float:
-    """Return the time that a run may take [s]; the run of a program ends itself at its limit."""
+    """Return the time after which a run is ended [s]; the run of a program first ends itself."""
     return trial.allowance.time + (ENDING if trial.controller.program is not None else 0.0)
 
 
@@ -140,7 +141,8 @@ def _be_child(
             for stream in range(3):
                 os.dup2(null, stream)
         memory = trial.allowance.memory
-        if trial.controller.program is None:  # a limit for a program applies to its own process
+        # the limit for a program applies to the process of the program
+        if trial.controller.program is None:
             limit = _address_space() + int(memory * _MIB)
             resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
         found: Any
@@ -158,7 +160,7 @@ def _be_child(
 
 
 def _result(answer: bytes) -> Run | tuple[str, str]:
-    """Return the run that a child sent, or the status and the reason of a failure."""
+    """Return the run that a child has sent, or the status and the reason of a failure."""
     try:
         found = pickle.loads(answer)  # noqa: S301 - from our own child
     except Exception:  # noqa: BLE001 - bytes that are cut off raise many types
@@ -183,9 +185,9 @@ def _write(writer: int, data: bytes) -> None:
 
 
 def _read(reader: int, deadline: float) -> bytes | None:
-    """Return the child's message, or a part of it if it ends before, or None after the deadline.
+    """Return the child's message, a part of it if the child ends early, or None on timeout.
 
-    A daemon that the controller has started may keep the pipe open.
+    The end of the pipe does not suffice: a daemon that the controller started may keep it open.
     """
     answer = bytearray()
     while len(answer) < HEAD + int.from_bytes(answer[:HEAD], "little"):

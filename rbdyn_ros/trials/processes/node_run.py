@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Simulate a run with a ROS node: the simulator is in this process, the node in another.
+"""Simulate a run with a ROS node: the simulator is in this process, and the node in another.
 
 The simulator waits in lock-step for the node's answer to every state, so a run does not depend on
 the load of the machine.
@@ -21,17 +21,17 @@ from rbdyn_ros.trials.simulation.runs import CRASHED, TIMEOUT, Run, failed
 from rbdyn_ros.trials.simulation.sampling import faults, run_model, sample
 from rbdyn_ros.trials.trial import Trial
 
-#: Period at which the program checks the node [s].
+#: Period at which a run checks its node [s].
 POLL = 0.02
 
 
 def prepare_nodes(trial: Trial) -> None:
-    """Import and load what every run needs, so that runs start from a warm process.
+    """Import and load the code that every run needs, so that runs start in a prepared process.
 
     Raises:
-        ParameterError: there is no such program.
-        RbdynError: its files have changed since the trial was read, all ROS domains are in use, or
-            this Python has no ROS 2.
+        ParameterError: the program does not exist.
+        RbdynError: the program's files have changed since the trial was read, all ROS domains are
+            in use, or this Python has no ROS 2.
     """
     node = trial.controller.program
     assert node is not None
@@ -55,7 +55,7 @@ def prepare_nodes(trial: Trial) -> None:
 
 
 def run_node(trial: Trial, seed: int, quiet: bool = True, recorded: Path | None = None) -> Run:
-    """Simulate a run; whatever the node does, the result is a Run.
+    """Simulate a run; whatever the node does, a Run is returned.
 
     Args:
         trial: a trial with a node.
@@ -103,7 +103,7 @@ def run_node(trial: Trial, seed: int, quiet: bool = True, recorded: Path | None 
 
 
 def _waits(trial: Trial, time: float, unanswered: Sequence[str]) -> str:
-    """Return a sentence about missing topics or commands when the time of the run is over."""
+    """Return a sentence about the missing topics or commands, for a run whose time is over."""
     after = f"after {trial.allowance.time:g} s the node has not"
     if time < 0.0:
         return (

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Run a trial on a Ray cluster; the results are the same, as a run depends only on its seed."""
+"""Run a trial on a Ray cluster. A run depends only on its seed, so the results are the same."""
 
 from collections.abc import Iterator, Sequence
 
@@ -8,13 +8,13 @@ from rbdyn_ros.trials.processes.workers import run_in_workers
 from rbdyn_ros.trials.simulation.runs import LOST, Run, failed, run_shard, shards
 from rbdyn_ros.trials.trial import Trial
 
-#: Largest number of runs in a shard of a Python controller, and smallest number in a shard of a
-#: compiled controller.
+#: Largest number of runs in a shard if the controller is in Python, and smallest number if it is
+#: compiled.
 ISOLATED_MOST, COMPILED_LEAST = 16, 16
 
 
 def run_on_ray(trial: Trial, seeds: Sequence[int], address: str | bool) -> Iterator[list[Run]]:
-    """Yield the facts of runs, shard by shard, as they are ready.
+    """Yield the results of runs, shard by shard, as they become ready.
 
     Args:
         trial: the trial; every machine needs the same version of rbdyn_ros.
@@ -37,10 +37,10 @@ def run_on_ray(trial: Trial, seeds: Sequence[int], address: str | bool) -> Itera
 
 
 def runs_of_task(trial: Trial, seeds: list[int]) -> list[Run]:
-    """Return the facts of runs; Ray calls this in one of its processes.
+    """Return the results of runs; Ray calls this in one of its processes.
 
-    Such a process has other threads and cannot be forked, so runs of a Python controller are in
-    children of another process.
+    Ray's process has other threads and cannot be forked, so runs of a Python controller are
+    simulated in children of another process.
     """
     if trial.controller.isolated:
         return [run for runs in run_in_workers(trial, seeds, 1) for run in runs]

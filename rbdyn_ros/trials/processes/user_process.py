@@ -20,23 +20,23 @@ from rbdyn_ros.trials.trial import UserProgram
 #: Time that a program may take to end after SIGINT [s].
 ENDING = 1.0
 _MIB = 1 << 20
-#: Size of the last part of the output that is kept and printed [bytes].
+#: Size of the end of the output that is kept and printed [bytes].
 OUTPUT = _MIB
-#: The last line of a traceback.
+#: Pattern of the last line of a traceback.
 _ERROR = re.compile(r"[A-Za-z_][\w.]*(Error|Exception|Interrupt|Exit)\b.*")
 
 
 class UserProcess:
     """The user's program in another process, which ends when this process ends.
 
-    The program belongs to the process group of this process, so ending the group ends all children
-    of the program as well. Start the program before this process has other threads.
+    The program is in the process group of this process, so ending the group also ends all children
+    of the program. Start the program before this process has other threads.
 
     Args:
         program: the command to run, and its folder.
-        folder: folder for its output.
-        memory: largest data of each process [MiB].
-        name: name of the file of its output.
+        folder: folder for the output of the program.
+        memory: largest data segment of each process [MiB].
+        name: name of the file for the output.
     """
 
     def __init__(
@@ -77,9 +77,9 @@ class UserProcess:
         return self._process.poll()
 
     def ended(self) -> str:
-        """Return a sentence about the end of the process; "" while the process runs.
+        """Return a sentence about how the process ended; "" while the process runs.
 
-        The sentence quotes an error in the output, or the last line.
+        After a failure it quotes an error in the output, or the last line.
         """
         if self.status is None:
             return ""
@@ -100,10 +100,11 @@ class UserProcess:
             sys.stderr.flush()
 
     def trim(self) -> None:
-        """Drop the beginning of an output that is too long; call this regularly."""
+        """Drop the beginning of the output if it is too long; call this regularly."""
         if self._log.stat().st_size > 4 * OUTPUT:
             kept = self._tail()
-            with self._log.open("ab") as file:  # append, as the program also appends to the file
+            # append, because the program also appends to the file
+            with self._log.open("ab") as file:
                 file.truncate(0)
                 file.write(kept)
 
@@ -117,11 +118,12 @@ class UserProcess:
 
 
 def check_program(program: UserProgram) -> None:
-    """Check that a program exists, with the files that the trial recorded.
+    """Check that a program exists and its files are as when the trial was read.
 
     Raises:
-        ParameterError: there is no such program.
-        RbdynError: its files have changed since the trial was read, or differ on this machine.
+        ParameterError: the program does not exist.
+        RbdynError: the program's files have changed since the trial was read, or differ on this
+            machine.
     """
     if reason := program.why_not_here:
         raise refusal(reason, "changed-file")
@@ -132,7 +134,7 @@ def words_of(program: UserProgram) -> Sequence[str]:
     """Return the command line of a program, with the path of its file.
 
     Raises:
-        ParameterError: there is no such program.
+        ParameterError: the program does not exist.
     """
     name = program.command[0]
     if program.package:
@@ -145,7 +147,7 @@ def words_of(program: UserProgram) -> Sequence[str]:
             LookupError,
             OSError,
             ValueError,
-        ) as error:  # OSError means that no workspace is sourced
+        ) as error:  # an OSError means that no workspace is sourced
             text = f"there is no ROS package {quote(program.package)}: source its workspace"
             raise _refused(text) from error
         file, where = shutil.which(str(folder / name)), f"in {folder}"
@@ -158,7 +160,7 @@ def words_of(program: UserProgram) -> Sequence[str]:
 
 
 def _path() -> str:
-    """Return PATH with the folder of this Python first, because its ROS 2 is in use."""
+    """Return PATH with the folder of this Python first, so that the program uses this Python."""
     return os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", "")])
 
 

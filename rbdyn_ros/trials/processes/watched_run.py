@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Measure the states of a run with the user's program, and return the facts of the run."""
+"""Measure the states of a run with the user's program, and return the result of the run."""
 
 import threading
 from typing import Any
@@ -33,7 +33,7 @@ class WatchedRun:
     """Measures the states of one run.
 
     Attributes:
-        start: (nq,) and (nv,), state at the start.
+        start: positions (nq,) and velocities (nv,) at the start.
         done: an event that is set after the last state.
     """
 
@@ -49,7 +49,7 @@ class WatchedRun:
         self.done = threading.Event()
 
     def take(self, state: LoopState) -> bool:
-        """Add a state to the measures; return whether it is a new state of the run."""
+        """Add a state to the measures; return whether the state is new and belongs to the run."""
         if self.done.is_set():
             return False
         if state.fault >= 0:
@@ -76,12 +76,12 @@ class WatchedRun:
         return self._tick * self._every * float(self._trial.m.opt.timestep)
 
     def run(self) -> runs.Run:
-        """Return the facts of the run."""
+        """Return the result of the run."""
         trial = self._trial
         names = (varied.name for varied in trial.varied)
         values = dict(zip(names, self._samples[0].tolist(), strict=True))
         state = hashed(*self._last)
-        self._score.total[list(SUMS)] *= self._every  # number of timesteps in a tick
+        self._score.total[list(SUMS)] *= self._every  # sums over ticks become sums over timesteps
         found = measures(trial, self._score, 0)
         if self._diverged:
             reason = "the state is not finite"
@@ -103,7 +103,7 @@ def warm_score(trial: Trial) -> None:
 
 
 def checked(trial: Trial, m: Model) -> Model:
-    """Return the Model of the simulator; raise RbdynError if it is not the trial's Model."""
+    """Return the Model of the simulator `m`; raise RbdynError if it is not the trial's Model."""
     if m.sha256() != trial.m.sha256():
         text = f"the robot of {quote(trial.robot_file.path, 200)} has changed since the trial"
         raise refusal(f"{text} was read, or this machine has another file", "changed-file")

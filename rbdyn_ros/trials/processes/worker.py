@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """A process that simulates runs: python -m rbdyn_ros.trials.processes.worker DESCRIPTOR.
 
-The process receives the trial and then jobs through a socket, and answers each job with the facts
-of its runs. It ends when the socket is closed.
+The process receives the trial and then jobs through a socket, and answers each job with the
+results of its runs. It ends when the socket is closed.
 """
 
 from __future__ import annotations
@@ -42,13 +42,13 @@ def serve(channel: Connection[Any, Any]) -> None:
 
 
 def _end(_signal: int, _frame: object) -> None:
-    """End this process with an exception, so that the run in its child ends too."""
-    signal.signal(signal.SIGTERM, signal.SIG_IGN)  # a second signal must not interrupt this
+    """End this process by an exception, so that the run in its child also ends."""
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)  # a second signal must not interrupt the ending
     sys.exit(0)
 
 
 def prepare(trial: Trial) -> None:
-    """Load the code of the user and of the simulation, so that runs start from warm processes."""
+    """Load the user's code and the simulation, so that runs start in prepared processes."""
     if trial.controller.code is not None:
         trial.controller.code.load()
     for code in trial.functions.values():
@@ -68,11 +68,11 @@ def prepare(trial: Trial) -> None:
 
 
 def _no_commands(time: float, seen: Array, reference: Array, commands: Array) -> None:
-    """Write no commands, so they stay zero."""
+    """Do nothing: the commands stay zero."""
 
 
 def runs_of(trial: Trial, job: ShardJob) -> list[Run]:
-    """Return the facts of runs; the runs of a Python controller are in children."""
+    """Return the results of a job's runs; child processes simulate runs of a Python controller."""
     if trial.controller.isolated:
         return [run_isolated(trial, seed, job.quiet, job.work) for seed in job.seeds]
     return run_shard(trial, job.seeds)
@@ -83,7 +83,7 @@ def main() -> None:
     try:
         serve(Connection(int(sys.argv[1])))
     except (EOFError, BrokenPipeError, ConnectionResetError):
-        os._exit(0)  # the trial has ended
+        os._exit(0)  # the other end has closed the socket: the trial has ended
 
 
 if __name__ == "__main__":

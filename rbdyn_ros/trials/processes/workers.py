@@ -19,9 +19,9 @@ from rbdyn_ros.trials.processes.isolated import ShardJob, Work
 from rbdyn_ros.trials.simulation.runs import LOST, Run, failed, shards
 from rbdyn_ros.trials.trial import Trial
 
-#: Environment of workers: each has one thread, because there is a worker for each core.
+#: Environment of workers, each of which has one thread, because there is a worker for each core.
 SINGLE = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
-#: Number of times that a shard is tried again after its process has ended.
+#: Number of further tries for a shard whose process has ended unexpectedly.
 RETRIES = 2
 #: Time that a process may take to start, without the time for the user's code [s].
 STARTING = 60.0
@@ -31,7 +31,7 @@ ENDING = 5.0
 
 @dataclass
 class _TriedJob:
-    """A job, and the number of processes that have ended with it."""
+    """A job, and the number of processes that have ended while they did it."""
 
     job: ShardJob
     tried: int = 0
@@ -41,7 +41,7 @@ class Worker:
     """A process of a trial, and the channel to it.
 
     Attributes:
-        given: the present job; None while the process starts.
+        given: the present job; None while the process starts or is idle.
         idle: whether no job is left.
     """
 
@@ -59,8 +59,10 @@ class Worker:
                 pass_fds=(theirs.fileno(),),
                 env=os.environ | SINGLE | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
                 stdin=subprocess.DEVNULL,
-                stdout=2,  # output of the user's files must not mix with the results
-                start_new_session=True,  # Ctrl-C ends the trial, which ends its processes
+                # the output of the user's files goes to stderr, because stdout is for results
+                stdout=2,
+                # Ctrl-C must reach only the trial, which then ends its processes
+                start_new_session=True,
             )
         self.channel: Connection[Any, Any] = Connection(ours.detach())
         self.given: _TriedJob | None = None
@@ -80,12 +82,13 @@ class Worker:
         self.process.terminate()
 
     def _send(self, message: object) -> None:
-        with contextlib.suppress(OSError):  # the process has ended; the next receive reports that
+        # if the process has ended, the next receive reports this
+        with contextlib.suppress(OSError):
             self.channel.send(message)
 
 
 def run_in_workers(trial: Trial, seeds: Sequence[int], count: int) -> Iterator[list[Run]]:
-    """Yield the facts of runs, shard by shard, as they are ready.
+    """Yield the results of runs, shard by shard, as they become ready.
 
     Raises:
         RbdynError: the user's code cannot be loaded or compiled, or takes too long to load.
@@ -104,11 +107,11 @@ def run_in_worker(trial: Trial, seed: int, *, quiet: bool = True, work: Work | N
     Args:
         trial: the trial of the run.
         seed: seed of the run.
-        quiet: whether to discard the output of the controller; otherwise it goes to stderr.
+        quiet: whether to discard the output of the controller; False: it goes to stderr.
         work: simulates the run; None: the usual simulation of the trial.
 
     Raises:
-        RbdynError: the reasons are those of run_in_workers.
+        RbdynError: as for run_in_workers.
     """
     jobs = deque([_TriedJob(ShardJob([seed], quiet, work))])
     (run,) = [run for runs in _done(trial, jobs, 1) for run in runs]
@@ -116,7 +119,7 @@ def run_in_worker(trial: Trial, seed: int, *, quiet: bool = True, work: Work | N
 
 
 def _done(trial: Trial, left: deque[_TriedJob], count: int) -> Iterator[list[Run]]:
-    """Do jobs in `count` processes; yield the facts of their runs."""
+    """Do the jobs `left` in `count` processes; yield the results of their runs."""
     workers = [Worker(trial) for _ in range(min(count, len(left)))]
     try:
         while busy := [worker for worker in workers if not worker.idle]:
@@ -145,7 +148,7 @@ def _done(trial: Trial, left: deque[_TriedJob], count: int) -> Iterator[list[Run
 
 
 def _answer(worker: Worker) -> list[Run] | None:
-    """Return the runs of a process, [] if it is ready, None if it ended; raise its RbdynError."""
+    """Return a process's runs, [] if it is ready, None if it has ended; raise its RbdynError."""
     try:
         answer: list[Run] | RbdynError = worker.channel.recv()
     except (EOFError, OSError):
@@ -166,7 +169,7 @@ def _check_started(trial: Trial, workers: Sequence[Worker]) -> None:
 
 
 def _given_up(trial: Trial, worker: Worker, left: deque[_TriedJob]) -> list[Run]:
-    """Queue the runs of an ended process again; after the last try, return them as lost."""
+    """Queue the runs of an ended process again; after the last try, return lost runs."""
     worker.channel.close()
     status, given = wait_or_kill(worker.process, ENDING), worker.given
     if given is None:

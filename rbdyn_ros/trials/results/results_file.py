@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The file of results: a header, then one line of JSON for each run, as the runs are ready.
+"""The file of results: a header, then one line of JSON for each run that is ready.
 
 Lines are added and never changed, so an interrupted trial can be continued: an incomplete last
-line is dropped, and only runs with missing seeds are simulated. Each line has a hash of itself and
-of the trial, so accidental changes are refused; the hash does not protect against forgery. The
-file is locked while runs are added.
+line is dropped, and only missing seeds are simulated. Each line has a hash of itself and of the
+trial, which detects accidental changes but does not protect against forgery. The file is locked
+while runs are added.
 """
 
 import contextlib
@@ -54,7 +54,7 @@ class ResultsFile(Output):
         try:
             _lock(self._file, path)
             self.runs, kept = ({}, "") if fresh else _read(path, trial)
-            self._file.truncate(len(kept.encode()))  # the last line may be cut off
+            self._file.truncate(len(kept.encode()))  # remove the last line if it is incomplete
             if not kept:
                 self._file.write(json.dumps(header) + "\n")
                 self._file.flush()
@@ -83,15 +83,16 @@ class ResultsFile(Output):
 
     def close(self) -> None:
         try:
-            with contextlib.suppress(OSError):  # a forked process may hold the lock
+            # unlock explicitly, because a forked process may still hold the lock
+            with contextlib.suppress(OSError):
                 fcntl.flock(self._file, fcntl.LOCK_UN)
             self._file.close()
-        except OSError as error:  # the buffered lines do not fit on the disk
+        except OSError as error:  # for example, the buffered lines do not fit on the disk
             raise unwritable(self._path, error) from error
 
 
 def earlier_runs(path: Path, trial: Trial) -> dict[int, Run]:
-    """Return the runs in a file of results by seed, or an empty dictionary if there is no file.
+    """Return the runs in a file of results by seed; an empty dictionary if there is no file.
 
     Raises:
         ParameterError: the file cannot be read, or belongs to another trial.
@@ -141,7 +142,10 @@ def _hash(numbers: dict[str, Any], trial: Trial) -> str:
 
 
 def _lock(file: TextIO, path: Path) -> None:
-    """Lock a file, where the file system can; raise an error if another process holds it."""
+    """Lock a file if the file system has locks.
+
+    Raise an error if another process holds the lock.
+    """
     with contextlib.suppress(OSError):
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)

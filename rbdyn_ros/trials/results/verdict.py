@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The verdict of the runs of a trial: passed or not, with confidence intervals."""
+"""The verdict on the runs of a trial: passed, failed or undecided, with confidence intervals."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -23,12 +23,13 @@ class Spread:
     """The values of a measure over all finished runs.
 
     Attributes:
-        mean: mean, with the bounds `low` and `high` of its confidence interval, by bootstrap, or
-            from the normal distribution for more than MOST runs. These numbers and the quantiles
-            are None if no run has a finite value.
+        mean, low, high: mean and its confidence interval, by bootstrap, or from the normal
+            distribution for more than MOST runs. They and the quantiles are None if no run has a
+            finite value.
         median, p95: quantiles.
-        worst: value nearest to the limit or farthest beyond it; without a limit the largest value.
-        seed: seed of the run with this value.
+        worst: value farthest beyond the limit, or nearest to it; without a limit, the largest
+            value.
+        seed: seed of the run with the worst value.
         broken: number of runs beyond the limit.
     """
 
@@ -55,7 +56,7 @@ class Verdict:
         low, high: confidence interval of the rate, by Clopper and Pearson.
         statuses: number of runs by status.
         measures: the measures by name.
-        failures: the reasons by seed of a failed run, the worst run first.
+        failures: for each failed run its seed and the reasons, the worst run first.
     """
 
     decision: str
@@ -71,7 +72,7 @@ class Verdict:
 
     @property
     def passed(self) -> bool:
-        """Return whether the trial has passed, with all its runs."""
+        """Return whether the trial has passed and no run is missing."""
         return self.decision == PASSED
 
     @property
@@ -105,7 +106,7 @@ def reasons(trial: Trial, run: Run) -> tuple[str, ...]:
 
 def judge(trial: Trial, runs: Sequence[Run]) -> Verdict:
     """Return the verdict of runs, which must be in the order of the trial's seeds."""
-    from scipy.stats import binomtest  # this import is slow
+    from scipy.stats import binomtest  # imported here, because this import is slow
 
     broken = {run.seed: reasons(trial, run) for run in runs}
     passes = sum(not why for why in broken.values())
@@ -140,7 +141,7 @@ def _decision(trial: Trial, count: int, passes: int, low: float, high: float) ->
 
 
 def _excess(trial: Trial, run: Run) -> float:
-    """Return the largest relative distance outside the limits; infinity for an unfinished run."""
+    """Return a run's largest relative distance beyond a limit; infinity if it did not finish."""
     if run.status != FINISHED:
         return np.inf
     return max(
@@ -149,9 +150,9 @@ def _excess(trial: Trial, run: Run) -> float:
 
 
 def _beyond(trial: Trial, name: str, value: float | None) -> float:
-    """Return the relative distance of a measure beyond its limit, negative within the limit.
+    """Return the relative distance of a value beyond a measure's limit, negative within it.
 
-    Return the value itself without a limit, and infinity without a value.
+    If there is no limit, return the value itself. If there is no value, return infinity.
     """
     if value is None:
         return np.inf
@@ -174,7 +175,8 @@ def _spread(trial: Trial, name: str, runs: Sequence[Run]) -> Spread:
     at_worst = worst.measures[name]
     if not values.size:
         return Spread(None, None, None, None, None, at_worst, worst.seed, broken)
-    with np.errstate(over="ignore", invalid="ignore"):  # measures near the largest float overflow
+    # measures near the largest float may overflow
+    with np.errstate(over="ignore", invalid="ignore"):
         mean, (low, high) = values.mean(), _mean_interval(values, trial.rule.confidence)
         median, p95 = np.quantile(values, (0.5, 0.95))
     return Spread(
@@ -184,7 +186,7 @@ def _spread(trial: Trial, name: str, runs: Sequence[Run]) -> Spread:
 
 
 def _mean_interval(values: Array, confidence: float) -> tuple[float, float]:
-    """Return the confidence interval of the mean; the random resamples are always the same."""
+    """Return the confidence interval of the mean; the resamples have a fixed seed."""
     from scipy.stats import bootstrap, norm
 
     mean = float(values.mean())

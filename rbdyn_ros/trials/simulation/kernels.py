@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Compiled loops over the runs of a shard: measured states, commands and measures.
+"""Kernels that loop over the runs of a shard: measured states, commands and measures.
 
-Arrays have a column for each run, (entries, runs). Random numbers are functions of the run's seed,
-the timestep and the purpose, as in the loop of the simulator.
+Arrays have a column for each run, (entries, runs). Random numbers depend only on the run's seed,
+the timestep and the purpose, as in the simulator's loop.
 """
 
 from __future__ import annotations
@@ -49,14 +49,14 @@ def observe(
 
     Args:
         k: the timestep.
-        wanted: whether the controller reads the state; if not, the state is only stored.
+        wanted: whether the controller reads the state; False: the state is only stored.
         seeds: (n,), seeds of the runs.
-        delay: (n,), age of the measured state in timesteps; before the start this is the start
-            state.
+        delay: (n,), age of the measured state in timesteps; the state at the start also stands for
+            earlier times.
         position_noise: (n,), standard deviation of the noise of positions.
         velocity_noise: (n,), standard deviation of the noise of velocities.
-        qpos: (nq, n).
-        qvel: (nv, n).
+        qpos: (nq, n), positions of the runs.
+        qvel: (nv, n), velocities of the runs.
         ring: (depth, nq + nv, n), the latest states.
         joints: (2, nj), entries of qpos and qvel that encoders measure.
         seen: (nq + nv, n), receives qpos and qvel.
@@ -92,10 +92,10 @@ def call_law(address, at, memory, time, seen, reference, slots, commands):
     Args:
         address: address of the code.
         at: address of the memory of the code.
-        memory: (slots, W).
+        memory: (slots, W), the memory of the code, W runs at a time.
         time: time of the state [s].
-        seen: (nq + nv, n).
-        reference: (width,).
+        seen: (nq + nv, n), the measured states.
+        reference: (width,), the reference of the timestep.
         slots: slots of the state, the reference, the commands and the time, in this order.
         commands: (nv, n), receives the commands.
     """
@@ -124,11 +124,11 @@ def act(k, every, seeds, delay, drop, scale, largest, commands, ring, held, bad,
         every: timesteps from one command to the next.
         seeds: (n,), seeds of the runs.
         delay: (n,), delay of the channel in timesteps.
-        drop: (n,), probability that a command is lost; then the last command that arrived
+        drop: (n,), probability that a command is lost; the last command that arrived then
             continues to act.
-        scale: (n,), effort per commanded effort.
+        scale: (n,), ratio of effort to commanded effort.
         largest: (nv,), the effort limits; 0 where there is no actuator.
-        commands: (nv, n).
+        commands: (nv, n), the new commands of the controller.
         ring: (depth, nv, n), the commands of the latest timesteps.
         held: (nv, n), the commands that arrived last.
         bad: (n,), set to 1 where a command is not finite.
@@ -161,7 +161,7 @@ def score(k, qpos, qvel, qfrc, target, goal, band, limits, joints, base, total, 
     Args:
         k: the timestep that ended.
         qpos: (nq, n), positions at the end of the timestep.
-        qvel: (nv, n).
+        qvel: (nv, n), velocities at the end of the timestep.
         qfrc: (nv, n), efforts during the timestep.
         target: (nj,), reference of the joints.
         goal: (nj,), reference at the end of the run.
@@ -170,8 +170,8 @@ def score(k, qpos, qvel, qfrc, target, goal, band, limits, joints, base, total, 
         joints: (2, nj), entries of the joints in qpos and qvel.
         base: first entry of a floating base in qpos, or -1.
         total: accumulators, (len(ACCUMULATORS), n).
-        over: (2, nj, n), side from which a joint starts, 1 or -1, and how far it has passed the
-            goal.
+        over: (2, nj, n), side of the goal on which a joint starts (1 or -1), and how far it has
+            passed the goal.
     """
     runs = qpos.shape[1]
     for j in range(joints.shape[1]):
@@ -195,6 +195,7 @@ def score(k, qpos, qvel, qfrc, target, goal, band, limits, joints, base, total, 
         for i in range(runs):
             total[LOWEST_BASE, i] = min(total[LOWEST_BASE, i], qpos[base + 2, i])
             x, y = qpos[base + 4, i], qpos[base + 5, i]
-            upright = 1.0 - 2.0 * (x * x + y * y)  # cosine between the z axes
+            # cosine of the angle between the z axes of base and world
+            upright = 1.0 - 2.0 * (x * x + y * y)
             tilt = math.acos(min(max(upright, -1.0), 1.0))
             total[LARGEST_TILT, i] = max(total[LARGEST_TILT, i], tilt)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The controller of a shard of runs: compiled for vectors of runs, or called in Python."""
+"""The controller for a shard of runs: compiled for several runs at once, or called in Python."""
 
 from dataclasses import replace
 from typing import Any, Protocol
@@ -16,7 +16,7 @@ from rbdyn_ros.trials.trial import Trial
 
 
 class CommandLaw(Protocol):
-    """Computes the commands of all runs."""
+    """The interface of a controller: computes the commands of all runs."""
 
     def __call__(self, time: float, seen: Array, reference: Array, commands: Array) -> None:
         """Write commands (nv, n) for measured states (nq + nv, n) and a row of the reference."""
@@ -28,7 +28,7 @@ def law(trial: Trial) -> CommandLaw:
 
 
 class CompiledLaw:
-    """A law that is traced and compiled; the commands of a run do not depend on other runs.
+    """A law that is traced and compiled; the commands for a run do not depend on other runs.
 
     Raises:
         ParameterError: the user's function cannot be traced.
@@ -67,10 +67,12 @@ class CompiledLaw:
 
 
 class PythonLaw:
-    """A function of (t, qpos, qvel, reference) for one run, or an object of a class, made with m.
+    """A Python controller of one run: a function of (t, qpos, qvel, reference), or a class.
+
+    A class is called with m, and its object is then used as the function.
 
     Raises:
-        ParameterError: the file cannot be run, or has no such function.
+        ParameterError: the file cannot be run, or lacks the function.
     """
 
     def __init__(self, trial: Trial) -> None:
@@ -82,7 +84,7 @@ class PythonLaw:
 
     def __call__(self, time: float, seen: Array, reference: Array, commands: Array) -> None:
         """Write the commands of the run; raise ParameterError for an array of another shape."""
-        state = seen[:, 0].copy()  # copy, because the function may keep the array
+        state = seen[:, 0].copy()  # a copy, because the function may keep the array
         row = reference.copy()
         given = self._function(time, state[: self._nq], state[self._nq :], row)
         found = np.asarray(given, dtype=np.float64)

@@ -25,12 +25,12 @@ MEASURES = {
     "base_height": "lowest height of a floating base [m]",
     "base_tilt": "largest angle between the z axes of a floating base and of the world [rad]",
 }
-#: Measures of robots with a floating base only.
+#: Measures that only robots with a floating base have.
 OF_BASE = ("base_height", "base_tilt")
 
 
 def with_unit(name: str) -> str:
-    """Return the name of a measure with its unit, if it is built in and has one."""
+    """Return the name of a measure, with the unit if it is a built-in measure that has a unit."""
     _, bracket, unit = MEASURES.get(name, "").rpartition("[")
     return f"{name} [{unit}" if bracket else name
 
@@ -40,7 +40,7 @@ Values = dict[str, float | None]
 
 
 def measures(trial: Trial, score: Score, i: int) -> Values:
-    """Return the built-in measures of run i that the score uses."""
+    """Return the built-in measures of run i, from the accumulators of a score."""
     total = score.total[:, i]
     values = _of_joints(trial, total, score.over[1, :, i]) if trial.joints.names else {}
     if trial.m.nq and np.isfinite(total[kernels.LOWEST_BASE]):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rows of results: the facts of each run of a shard."""
+"""Simulate runs in shards, and return the result of each run."""
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
@@ -15,17 +15,17 @@ from rbdyn_ros.trials.trial import Trial
 
 #: Number of runs that advance together: they fill vector registers and fit in the cache.
 SHARD = 256
-#: Largest memory for the states of a shard, if the user's measures need the states [bytes].
+#: Largest memory for the states of a shard if user-defined measures need the states [bytes].
 HISTORY = 1 << 28
 
-#: Outcomes of a run.
+#: Possible outcomes of a run.
 FINISHED, DIVERGED, CRASHED, NOT_FINITE = "finished", "diverged", "crashed", "not finite"
 TIMEOUT, MEMORY, LOST, MEASURE_FAILED = "timeout", "out of memory", "lost", "measure failed"
 
 
 @dataclass(frozen=True)
 class Run:
-    """The facts of one run.
+    """The result of one run.
 
     Attributes:
         seed: seed of the run.
@@ -34,8 +34,7 @@ class Run:
         why: the reason for a status other than finished.
         values: the sampled numbers by name.
         measures: values by name; None: no finite value.
-        state: hash of the last state; equal runs have equal hashes. It is "" for a run without a
-            state.
+        state: hash of the last state, which is equal for equal runs; "" for a run without a state.
     """
 
     seed: int
@@ -46,12 +45,12 @@ class Run:
     state: str = ""
 
     def as_dict(self) -> dict[str, Any]:
-        """Return the facts for JSON."""
+        """Return the result as a dictionary for JSON."""
         return asdict(self)
 
 
 def shards(trial: Trial, seeds: Sequence[int], most: int | None = None) -> Iterator[list[int]]:
-    """Yield groups of seeds that are simulated side by side, at most `most` (None: SHARD) each."""
+    """Yield groups of at most `most` seeds (None: SHARD) that are simulated side by side."""
     size = 1 if trial.controller.isolated else min(SHARD, most or SHARD)
     if trial.functions:
         row = 8 * trial.nstep * (trial.m.nq + 2 * trial.m.nv)
@@ -61,12 +60,12 @@ def shards(trial: Trial, seeds: Sequence[int], most: int | None = None) -> Itera
 
 
 def run_shard(trial: Trial, seeds: Sequence[int], watch: Watcher | None = None) -> list[Run]:
-    """Simulate runs side by side and return their facts.
+    """Simulate runs side by side and return their results.
 
     Args:
         trial: the trial of the runs.
         seeds: seeds of the runs; only one seed if the controller is a function in Python.
-        watch: called after every timestep with the batch; None: no calls.
+        watch: function that is called with the batch after every timestep; None: no calls.
 
     Raises:
         ParameterError: the controller of the trial cannot be loaded or traced.
@@ -94,7 +93,7 @@ def run_shard(trial: Trial, seeds: Sequence[int], watch: Watcher | None = None) 
 
 
 def failed(trial: Trial, seed: int, status: str, why: str) -> Run:
-    """Return the facts of a run that has no measures."""
+    """Return the result of a run that has no measures."""
     row = sample(trial, [seed])[0].tolist()
     values = dict(zip((varied.name for varied in trial.varied), row, strict=True))
     return Run(seed, status, why, values, {})
@@ -118,11 +117,11 @@ def _facts(shard: Shard, i: int, history: HistoryWatcher | None) -> Run:
 
 
 class MeasureError(Exception):
-    """A measure of the user raised an error."""
+    """A user-defined measure raised an error or returned no number."""
 
 
 def own_measures(trial: Trial, history: History) -> Values:
-    """Return the values of the measures that the user wrote.
+    """Return the values of the user-defined measures of a run.
 
     Raises:
         MeasureError: a measure fails.

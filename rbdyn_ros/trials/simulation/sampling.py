@@ -15,7 +15,7 @@ from rbdyn_ros.rollouts.params import columns
 from rbdyn_ros.rollouts.payloads import payload_params
 from rbdyn_ros.trials.trial import Trial, whole_steps
 
-#: The faults in the order of their columns, and the value of each without a fault.
+#: The faults in the order of their columns, each with the value that means no fault.
 FAULTS = {
     "command_delay": 0.0,  # [s]
     "command_drop": 0.0,  # probability
@@ -38,7 +38,7 @@ def sample(trial: Trial, seeds: Sequence[int]) -> Array:
 
 
 def starts(trial: Trial, rows: Array) -> tuple[Array, Array]:
-    """Return the positions (n, nq) and velocities (n, nv) at the start."""
+    """Return the positions (n, nq) and velocities (n, nv) at the start of runs."""
     m, joints = trial.m, trial.joints
     qpos, qvel = np.tile(m.qpos0, (len(rows), 1)), np.zeros((len(rows), m.nv))
     for k, varied in enumerate(trial.varied):
@@ -52,7 +52,7 @@ def starts(trial: Trial, rows: Array) -> tuple[Array, Array]:
 
 
 def faults(trial: Trial, rows: Array) -> dict[str, Array]:
-    """Return the faults by name, each (n,)."""
+    """Return the values (n,) of each fault in some runs, by name."""
     found = {name: np.full(len(rows), usual) for name, usual in FAULTS.items()}
     for k, varied in enumerate(trial.varied):
         if varied.section == "faults":
@@ -61,12 +61,13 @@ def faults(trial: Trial, rows: Array) -> dict[str, Array]:
 
 
 def params(trial: Trial, row: Array) -> dict[str, Mapping[str, Array]]:
-    """Return the parameters of the robot of one run, in the form for `rb.rollout`.
+    """Return the parameters of one run's robot, as `rb.rollout` takes them.
 
-    Runs are computed one at a time, because sums over many runs would have different last bits.
+    They are computed for one run at a time, because sums over many runs would have different last
+    bits.
 
     Raises:
-        ParameterError: no rigid body has the numbers of the payload.
+        ParameterError: the numbers of the payload are physically impossible.
     """
     found: dict[str, dict[str, Array]] = {}
     load = {"mass": 0.0, **dict.fromkeys(AXES, 0.0)}
@@ -104,17 +105,17 @@ def run_model(trial: Trial, seed: int, m: Model) -> Model:
         m: the trial's robot, without actuators.
 
     Raises:
-        ParameterError: no robot has these numbers.
-        DescriptionError: no actuator has these numbers.
+        ParameterError: a robot cannot have these numbers.
+        DescriptionError: an actuator cannot have these numbers.
     """
     row = sample(trial, [seed])[0]
     arrays = {field.name: getattr(m, field.name) for field in MODEL_FIELDS}
     for given in columns(m, params(trial, row)):
         arrays[given.array] = arrays[given.array].copy()
         arrays[given.array].reshape(-1)[given.places] = given.values[0]
-    # sum as in a Batch, so that a recorded run can be repeated from its file
+    # sum as a Batch does, so that a recorded run can be repeated bit for bit from its file
     arrays["body_subtreemass"] = subtree_masses(arrays["body_mass"], m.body_parentid)
-    own = with_arrays(m, arrays, weighs=())  # as in a Batch
+    own = with_arrays(m, arrays, weighs=())  # do not compute dof_inertia0 again, as in a Batch
     if trial.actuators is None:
         return own
     return with_actuators(own, trial.actuators.specs(own, actuator_numbers(trial, row)))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Accumulate the measures of runs that are simulated side by side, state by state."""
+"""Accumulate the measures of runs that are simulated side by side."""
 
 import numpy as np
 
@@ -37,7 +37,7 @@ class Score:
         self.over[0] = np.sign(start[:, joints.qposadr] - self._targets[-1]).T
 
     def add(self, k: int, qpos: Array, qvel: Array, qfrc: Array) -> None:
-        """Add the timestep k: positions (nq, n), speeds and efforts (nv, n) at its end."""
+        """Add timestep k: positions (nq, n) and speeds (nv, n) at its end, and efforts (nv, n)."""
         kernels.score(
             k, qpos, qvel, qfrc, self._targets[k + 1], self._targets[-1], self._band,
             self._limits, self._joints, self._base, self.total, self.over,

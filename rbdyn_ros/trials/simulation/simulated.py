@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Simulate some runs of a trial side by side; a run does not depend on the other runs."""
+"""Simulate some runs of a trial side by side. A run does not depend on other runs."""
 
 import hashlib
 from collections.abc import Callable, Sequence
@@ -20,18 +20,18 @@ from rbdyn_ros.trials.trial import Trial
 #: The states of the actuators of a robot without actuators.
 NO_ACTUATORS: Array = np.zeros(0)
 
-#: Called after every timestep with the batch.
+#: Function that is called with the batch after every timestep.
 Watcher = Callable[[Batch], None]
 
 
 @dataclass(frozen=True)
 class History:
-    """A run in the form that the user's measures receive.
+    """A run in the form that user-defined measures receive.
 
     Attributes:
         seed: seed of the run.
         values: the sampled numbers by name.
-        time: (nstep,), ends of the timesteps [s].
+        time: (nstep,), times at the ends of the timesteps [s].
         qpos: (nstep, nq), positions at these times.
         qvel: (nstep, nv), velocities at these times.
         effort: (nstep, nv), efforts of the joints during the timesteps [N m or N].
@@ -54,7 +54,7 @@ class Shard:
         trial: the trial; a controller in Python allows only one run at a time.
         seeds: seeds of the runs.
         watch: called after every timestep, or None.
-        controller: computes the commands; None: the controller of the trial.
+        controller: object that computes the commands; None: the controller of the trial.
 
     Attributes:
         samples: (n, len(trial.varied)), the sampled numbers.
@@ -63,8 +63,8 @@ class Shard:
         batch: the robots.
 
     Raises:
-        ParameterError: a sample is not possible, or the controller cannot be loaded.
-        DescriptionError: a sample of an actuator is not possible.
+        ParameterError: a robot cannot have a sampled number, or the controller cannot be loaded.
+        DescriptionError: an actuator cannot have a sampled number.
     """
 
     def __init__(
@@ -74,7 +74,7 @@ class Shard:
         m, n, joints = trial.m, len(seeds), trial.joints
         self.trial, self.seeds, self._watch = trial, list(seeds), watch
         self.samples = sample(trial, seeds)
-        # add actuators as in the simulator, even if their numbers are the same in all runs
+        # make actuators as the simulator does, even if their numbers are the same in all runs
         engine = m.opt.exact_stops or trial.actuators is not None
         self.batch = b = Batch(trial.plant, n, nthread=1, specialize=False if engine else None)
         start = starts(trial, self.samples)
@@ -97,7 +97,7 @@ class Shard:
         self.score = Score(trial, start[0])
 
     def run(self) -> None:
-        """Advance the runs to their end; errors of the controller pass through."""
+        """Advance the runs to their end; errors that the controller raises are not caught."""
         trial, b, m = self.trial, self.batch, self.trial.m
         qpos, qvel, qfrc = b.qpos.T, b.qvel.T, b.qfrc_applied.T
         faults, every, step = self._faults, trial.controller.every, float(m.opt.timestep)
@@ -132,7 +132,7 @@ class Shard:
         return hashed(b.qpos[i], b.qvel[i], b.act[i] if self.trial.actuators else NO_ACTUATORS)
 
     def _give_params(self) -> None:
-        """Write the parameters in which the robots differ into the batch."""
+        """Write the parameters that differ between the robots to the batch."""
         m = self.trial.m
         if self.trial.actuators is not None:
             self._give_models()
@@ -143,7 +143,7 @@ class Shard:
                 array[i].reshape(-1)[:] = _changed(array[i], given.places, given.values[0])
 
     def _give_models(self) -> None:
-        """Write all numbers in which the Models of the runs differ into the batch."""
+        """Write all numbers that differ between the Models of the runs to the batch."""
         trial, b = self.trial, self.batch
         models = [run_model(trial, seed, trial.m) for seed in self.seeds]
         for name in FIELDS:
@@ -153,7 +153,7 @@ class Shard:
 
 
 class HistoryWatcher:
-    """Keeps all states of some runs."""
+    """A watcher that stores all states of some runs."""
 
     def __init__(self, trial: Trial, runs: int) -> None:
         m = trial.m
@@ -161,13 +161,13 @@ class HistoryWatcher:
         self.rows = np.zeros((trial.nstep, runs, m.nq + 2 * m.nv))
 
     def __call__(self, batch: Batch) -> None:
-        """Keep the present state."""
+        """Store the present state of the batch."""
         parts = batch.qpos, batch.qvel, batch.qfrc_applied
         self.rows[self._row] = np.concatenate(parts, axis=1)
         self._row += 1
 
     def history(self, i: int, seed: int, values: dict[str, float]) -> History:
-        """Return the history of run i, which has this seed and these sampled values."""
+        """Return the history of run i, given its seed and sampled values."""
         return history(self._trial, self.rows[:, i], 1, seed, values)
 
 
@@ -176,8 +176,8 @@ def history(trial: Trial, rows: Array, every: int, seed: int, values: dict[str, 
 
     Args:
         trial: the trial of the run.
-        rows: (n, nq + 2 nv), qpos, qvel and efforts after every few timesteps.
-        every: timesteps from one row to the next.
+        rows: (n, nq + 2 nv), qpos, qvel and efforts after each `every` timesteps.
+        every: number of timesteps from one row to the next.
         seed: seed of the run.
         values: the sampled numbers of the run.
     """

@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """The forces of the contacts and their slopes, summed over bodies.
 
-The dynamics solve with these sums. A force f(u0 + du) is f0 - C du with C the slope at u0. As the
-velocity that a step gives a point is v + h a, a body gets the force sum(f0 + C (u0 - v)) - h C a:
-the sum is in cfrc_contact, and C in contact_slope, which adds to the articulated inertia (aba.py)
-or to M (contact_damping.py). Of two moving bodies, a is the difference of their accelerations.
+The dynamics use these sums. A force is linearised at the velocity u0: f(u0 + du) = f0 - C du, with
+C the slope at u0. A step gives a point the velocity v + h a, so a body gets the force sum(f0 + C
+(u0 - v)) - h C a. The sum is in cfrc_contact. C is in contact_slope, which is added to the
+articulated inertia (aba.py) or to M (contact_damping.py). For two moving bodies, a is the
+difference of their accelerations.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ from rbdyn_ros.engine.contact.law.force import has_torque, slip_of
 from rbdyn_ros.engine.tree.loads import contact_joint_forces
 from rbdyn_ros.model.declared.contact_arrays import ACROSS, ALONG, NORMAL
 
-#: Bits of body_touches: the body touches the world, or another moving body.
+#: Bits of body_touches: the body touches the world; it touches another moving body.
 WORLD, MOVING = 1, 2
 
 
@@ -74,7 +75,7 @@ def add_to_bodies(d, moved):
 
 @inline
 def next_bodies(d, c):
-    """Return the next contact with other bodies or another contact_time (hits.py), or ncon."""
+    """Return the next contact of another pair of bodies or with another contact_time, or ncon."""
     first, body1, body2 = c, d.contact_body[c, 0], d.contact_body[c, 1]
     while c < d.ncon and d.contact_body[c, 0] == body1 and d.contact_body[c, 1] == body2:
         if d.contact_time[c] != d.contact_time[first]:
@@ -85,7 +86,7 @@ def next_bodies(d, c):
 
 @inline
 def _add_to_body(d, c, end, moved):
-    """Add the contacts of a body with the world; the sums stay in registers."""
+    """Add contacts c to end - 1 of a body with the world; the sums stay in registers."""
     body = d.contact_body[c, 1]
     wrench = load6(d.cfrc_contact, body)
     for n in range(c, end):
@@ -113,7 +114,7 @@ def _load_at_start(d, c, moved):
 
 @inline
 def at_point(d, c, friction, force):
-    """Return the force and torque at the point of a contact from its friction and normal force.
+    """Return the force and torque of a contact at its point, from its friction and normal force.
 
     The component of friction along the normal is a torque against spin, see patches.py.
     """
@@ -124,14 +125,14 @@ def at_point(d, c, friction, force):
 
 @inline
 def friction_slope_times(d, c, du):
-    """Return C du of a contact, C = across (1 - t t^T) being the slope of its friction."""
+    """Return C du of a contact, with the slope of its friction C = across (1 - t t^T)."""
     across, slip = d.contact_force_slope[c, ACROSS], slip_of(d.contact_force_slope[c])
     return scaled3(add_scaled3(du, slip, -dot3(slip, du)), across)
 
 
 @inline
 def torque_slope_times(d, c, normal, dw):
-    """Return C dw of a contact, C being the slope of its torque."""
+    """Return C dw of a contact, with the slope C of its torque."""
     # C = along n n^T + across (1 - n n^T - t t^T)
     slope = d.contact_torque_slope[c]
     along, across, slip = slope[ALONG], slope[ACROSS], slip_of(slope)
@@ -151,8 +152,8 @@ def is_point(d, c):
 def with_slopes(d, first, end, A):
     """Return A plus the slopes of contacts of two bodies about the com of body 2's tree.
 
-    The friction of all contacts of a patch has the same radius, and acts at the same point except
-    for its height.
+    The friction of all contacts of a patch has the same radius, and acts at the same point, apart
+    from the height along the normal.
     """
     shared = first_moment = second_moment = size = 0.0
     centre, axis = ZERO3, ZERO3
@@ -187,9 +188,9 @@ def with_slopes(d, first, end, A):
 
 @inline
 def slope_of_point(d, c, h, grows):
-    """Return h C of a contact at a point by columns: its force by each velocity of the point.
+    """Return the columns of h C of a contact: derivatives of its force by the point's velocity.
 
-    `grows` is the slope of friction by the velocity along the normal.
+    `grows` is the derivative of friction by the velocity along the normal.
     """
     slope, normal = d.contact_force_slope[c], load3(d.contact_normal, c)
     along, across, slip = h * slope[ALONG], h * slope[ACROSS], slip_of(slope)
@@ -218,7 +219,7 @@ def of_one_pair(d, a, b):
 
 @inline
 def _with_friction(A, normal, centre, across, spread, radius):
-    """Return A plus the slope of the friction of a patch that sticks."""
+    """Return A plus the friction slope of a patch that sticks."""
     A = add_rigid_inertia(A, _point_mass(across, centre))
     A = add_outer(A, wrench_at(centre, normal), -across)
     return _with_turns(A, normal, spread, across * radius * radius)
@@ -282,7 +283,7 @@ def sum_forces(m, d):
 
 @inline
 def wrench_at_end(d, c):
-    """Return the force and torque at the point of a contact at the end of the last pass."""
+    """Return a contact's force and torque, at its point, after the last pass of dynamics."""
     f, torque = at_point(d, c, load3(d.contact_end, c), d.contact_end[c, NORMAL])
     if has_torque(d, c):
         torque = add3(torque, load3(d.contact_end_torque, c))

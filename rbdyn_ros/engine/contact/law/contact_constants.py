@@ -1,23 +1,22 @@
 # SPDX-License-Identifier: Apache-2.0
 """The constants of a contact in a step: contact_spring and contact_grip, for force.py.
 
-By default a contact is near-rigid: slope = STIFF m / h, m the mass that the point moves, and
-push = slope OUT (-dist) / h, so that the part OUT of a penetration is removed in a step. A stiffer
-spring oscillates faster, and the implicit step damps an oscillation in proportion to its squared
-frequency: a tall stack comes to rest. m comes from masses.py; surfaces.py combines the surfaces of
-the two geometries.
+By default a contact is near-rigid: slope = STIFF m / h, where m is the mass that the point moves
+(masses.py), and push = slope OUT (-dist) / h, so that a step removes the part OUT of a
+penetration. The stiffer the spring, the faster the implicit step damps its oscillations, so a tall
+stack comes to rest. surfaces.py combines the surfaces of the two geometries.
 
-If the user has set geom_solref = (t, z), k = m / (t z)^2 and b = 2 z sqrt(k m): a penetration
-decays in the time t for robots of any size. t is at least the shortest time that a step resolves:
-h / pi, and h / (2 pi) between two moving bodies. k is at least so large that it carries the weight
-of the tree at the depth DEEPEST. The force of a spring in a step is computed in one_sided.py; its
-stiffness there is bounded by geom_mass0 alone.
+If the user has set geom_solref = (t, z), then k = m / (t z)^2 and b = 2 z sqrt(k m), so that a
+penetration decays in the time t for robots of any size. t is at least the shortest time that a
+step resolves: h / pi, or h / (2 pi) between two moving bodies. k is at least so large that the
+spring carries the weight of the tree at the depth DEEPEST. one_sided.py computes the force of a
+spring in a step; the bound of the stiffness there depends on geom_mass0 alone.
 
-A contact with restitution e that closes faster than after four steps of free fall leaves
-with e times this speed: slope is nearly rigid, and push leads to that velocity. A contact that
-separates that fast can close again with e times its speed before it presses: with e = 1 and no
-friction the forces of a step then do no work, for any number of contacts. For friction see
-impacts.py.
+A contact with restitution e bounces if it closes faster than after four steps of free fall: it
+leaves with e times its closing speed, because slope is nearly rigid and push leads to this
+velocity. A contact that separates that fast does not press until it closes again with e times its
+speed. So with e = 1 and no friction the forces of a step do no work, for any number of contacts.
+For friction, see impacts.py.
 
 Source: Castro et al., An unconstrained convex formulation of compliant contact, 2022 (near-rigid
 k); MuJoCo's solref; Moreau, Unilateral contact and dry friction in finite freedom dynamics, 1988
@@ -85,7 +84,7 @@ SLOWEST_BOUNCE = 4.0
 def prepare(m, d, c, leaving, first):
     """Write the constants of contact c for this step: contact_spring and contact_grip.
 
-    `first` is true for the first contact of a pair.
+    `leaving` is its velocity along the normal; `first` is true for the first contact of a pair.
     """
     if first:
         _write_constants(m, d, c)
@@ -112,7 +111,10 @@ def prepare(m, d, c, leaving, first):
 
 @inline
 def bounces(m, d, c, leaving):
-    """Return whether a contact closes so fast that its restitution acts."""
+    """Return whether a contact closes so fast that it bounces.
+
+    `leaving` is its normal velocity.
+    """
     if restitution_of(m, d, c) == 0.0:
         return False
     return abs(leaving) > SLOWEST_BOUNCE * m.opt.timestep * _gravity(m)
@@ -120,7 +122,7 @@ def bounces(m, d, c, leaving):
 
 @inline
 def rebound(m, d, c, leaving, share):
-    """Write the push and slope of a contact that leaves with a share of its restitution."""
+    """Write the push and slope of a contact that bounces with a share of its restitution."""
     h, e, spring = m.opt.timestep, share * restitution_of(m, d, c), d.contact_spring[c]
     _, free, _ = masses_of(m, d, c)
     spring[SLOPE] = BOUNCE * free / h
@@ -188,7 +190,7 @@ def _shortest(m, d, c):
 
 @inline
 def _spring(m, g, shortest, mass, tree, by_h):
-    """Return the stiffness and the damping of geometry g's spring in a contact."""
+    """Return the stiffness and damping of a contact in which the spring of geometry g acts."""
     h, ratio = m.opt.timestep, m.geom_solref[g, 1]
     k, b = m.geom_stiffness[g], m.geom_damping[g]
     if is_rigid(m, g):
@@ -204,8 +206,8 @@ def _spring(m, g, shortest, mass, tree, by_h):
 def _series(m, geom1, geom2, mass):
     """Return the stiffness and damping of two springs in series, each with a damper in parallel.
 
-    The speed of a damper is the share k / k1 of the speed of the contact. A damping ratio refers
-    to the whole contact: with two equal ratios the contact has this ratio.
+    The damper at the spring k1 moves with the share k / k1 of the contact's speed. A damping ratio
+    refers to the whole contact: if both ratios are equal, the contact has this ratio.
     """
     k1, k2 = m.geom_stiffness[geom1], m.geom_stiffness[geom2]
     k = 1.0 / (1.0 / k1 + 1.0 / k2)
@@ -216,14 +218,14 @@ def _series(m, geom1, geom2, mass):
 
 @inline
 def _damping_of_share(m, g, share, critical):
-    """Return the damping that a geometry with this share of the deflection adds to a contact."""
+    """Return the damping that a geometry, with a share of the deflection, adds to a contact."""
     b = m.geom_damping[g]
     return share * share * b if b >= 0.0 else share * m.geom_solref[g, 1] * critical
 
 
 @inline
 def soften(m, d, c):
-    """Make a near-rigid contact softer; a contact that bounces or is soft stays as it is."""
+    """Make a near-rigid contact softer; leave a contact that bounces or is soft unchanged."""
     spring = d.contact_spring[c]
     # the slope of a contact that bounces is a third of the near-rigid slope
     stiff = spring[B] + m.opt.timestep * spring[K]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The force of a contact point at a velocity: near-rigid or a spring, friction, restitution.
+"""The force of a contact point as a function of velocity: normal force and friction.
 
 With n the normal, u the velocity of geom2 relative to geom1 at the point, at the end of the step,
 u_n along n and u_t across it, w the relative angular velocity:
@@ -8,13 +8,14 @@ u_n along n and u_t across it, w the relative angular velocity:
     (memory - D u_t) within the disc of radius mu f_n the same for the torque along n (limit:
     torsional f_n) and across n (limit: rolling f_n), with w
 
-Where contacts are the corners of a line or a face, u_t is the velocity of its centre of pressure,
-and friction has a third component, against spin: the disc is a ball (patches.py).
+If the contacts of a pair are the corners of a line or a face, u_t is the velocity of their centre
+of pressure, and friction has a third component, against spin: the disc becomes a ball
+(patches.py).
 
-The memory is the friction of the step before. A step without slip has u_t = (memory - f_t) / D, so
-a body that rests under a constant load does not move, for any D; a change of load moves it by h /
-D per newton. The radius of the disc uses a lagged normal force (lagged.py), so the friction of a
-sliding body never lifts it.
+The memory is the friction of the step before. A step without slip has u_t = (memory - f_t) / D. So
+a body that rests under a constant load does not move, for any D, and a change of load moves the
+body by h / D per newton. The radius of the disc uses a lagged normal force (lagged.py), so the
+friction of a sliding body never lifts it.
 
 A spring-damper has the force of one_sided.py. In the first and the last step of a contact this
 force is not linear in u_n. The constants push, slope, D and mu of a contact in a step are in
@@ -61,13 +62,13 @@ def is_viscous(d, c):
 
 @inline
 def slip_of(slope):
-    """Return the unit direction of the slip, zero without slip, from the slope of a contact."""
+    """Return the unit direction of the slip from a contact's slope; zero without slip."""
     return slope[SLIP], slope[SLIP + 1], slope[SLIP + 2]
 
 
 @inline
 def normal_force(d, c, leaving):
-    """Return the normal force of a contact, and its slope -df / du_n."""
+    """Return the normal force of a contact at the normal velocity `leaving`, and -df / du_n."""
     slope = d.contact_spring[c, SLOPE]
     force = d.contact_spring[c, PUSH] - slope * leaving
     if d.contact_spring[c, WIDTH] != 0.0:
@@ -81,8 +82,8 @@ def normal_force(d, c, leaving):
 def first_lagged(d, c, leaving):
     """Return a guess of the normal force of a step that starts with the velocity `leaving`.
 
-    The guess is the normal force of the step before. For a new contact it is the load that it
-    carries plus the force that stops a free mass.
+    The guess is the normal force of the step before. For a new contact it is the load that the
+    contact carries plus the force that stops a free mass.
     """
     if d.contact_pressed[c] > 0.0:
         return d.contact_pressed[c]
@@ -93,7 +94,7 @@ def first_lagged(d, c, leaving):
 
 @inline
 def project_to_disc(wanted, radius, penalty):
-    """Return the projection of `wanted` onto the disc, its slope s, and the unit slip direction t.
+    """Return the projection of `wanted` onto the disc, the slope s, and the unit slip direction t.
 
     -df / du = s (1 - t t^T) in the plane of the disc, or in space for a ball. Inside the disc t is
     zero, and s is `penalty`; if the radius is zero, s is 0.

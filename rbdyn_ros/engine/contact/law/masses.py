@@ -1,17 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The mass and the size for which the constants of a contact are chosen.
+"""The mass and the size that determine the constants of a contact.
 
 The mass is geom_mass0, but at least a tenth of the tree's mass, because a robot can rest on one
 light finger. Trees connected by loop joints, such as welds, all have the mass of the heaviest of
-them. Of two moving bodies the lighter one counts, and a body whose motion is prescribed counts as
-the world. A light body can carry a heavy one: where bodies touch each other, directly or through
+them. Of two moving bodies the lighter body counts. A body whose motion is prescribed counts as the
+world. A light body can carry a heavy one: where bodies touch each other, directly or through
 others, the mass is at least a tenth of the mass of the heaviest tree among them. This also holds
 for their contacts with the world.
 
-The size makes torsional and rolling friction as stiff as friction. It is geom_rbound of the
-smaller geometry, but a robot can turn on a small foot: with I the moment of inertia of its tree
-about the contact, mass size^2 is at least I / 10. With a smaller size the robot would swing about
-its foot at the frequency sqrt(D / (h I)).
+With the size as lever arm, torsional and rolling friction are as stiff as sliding friction. The
+size is geom_rbound of the smaller geometry, but a robot can turn on a small foot. So mass size^2
+is at least I / 10, where I is the moment of inertia of the tree about the contact. With a smaller
+size the robot would swing about its foot at the frequency sqrt(D / (h I)).
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ def mass_of_step(m, d, c):
 
 @inline
 def mobility(m, d, c, side):
-    """Return 1 over the mass that a geometry moves; a prescribed motion has no mobility."""
+    """Return 1 over the mass that a geometry moves; 0 if the motion of its body is prescribed."""
     if _is_prescribed(m, d.contact_body[c, side]):
         return 0.0
     mass = m.geom_mass0[d.contact_geom[c, side]]
@@ -70,7 +70,10 @@ def mobility(m, d, c, side):
 
 @inline
 def _is_prescribed(m, i):
-    """Return whether the motion of a body is prescribed: it moves as if infinitely heavy."""
+    """Return whether the motion of a body is prescribed.
+
+    The body then acts as infinitely heavy.
+    """
     if m.body_lastdof[i] >= 0:
         return False
     while i > 0:
@@ -94,7 +97,7 @@ def _mass_of_tree(m, d, root):
 
 @kernel
 def join_trees(m, d):
-    """Write body_joinedmass, which only a Model with loop joints needs."""
+    """Write body_joinedmass, the largest mass of connected trees; only loop joints need it."""
     for i in range(1, m.nbody):
         d.body_joinedmass[i] = m.body_subtreemass[i]
     changed = True
@@ -108,7 +111,10 @@ def join_trees(m, d):
 
 @inline
 def _raise_to_heavier(m, mass, body1, body2):
-    """Give the trees of two bodies the larger of their masses; return whether one changed."""
+    """Give the trees of two bodies the larger of their two masses.
+
+    Return whether a mass changed.
+    """
     root1, root2 = m.body_rootid[body1], m.body_rootid[body2]
     if mass[root1] == mass[root2]:
         return False
@@ -127,7 +133,7 @@ def turning_size(m, d, c, mass, size):
 
 @kernel
 def _moment_of_tree(m, d, c, side):
-    """Return the polar moment of inertia of a tree about a contact: the largest about any axis."""
+    """Return the largest moment of inertia of a tree about any axis through a contact's point."""
     root, x, sum_of = m.body_rootid[d.contact_body[c, side]], load3(d.contact_pos, c), 0.0
     for i in range(root, m.nbody):
         if m.body_rootid[i] == root:
@@ -149,10 +155,10 @@ def find_heaviest(m, d):
 
 @inline
 def _spread(m, d, first, step):
-    """Give the trees of each pair the larger of their masses, once through the list.
+    """Give the trees of each pair of bodies in contact the larger mass, once through the list.
 
-    `step` is the direction. Return whether a mass changed. Chains of bodies are mostly sorted
-    along the list or against it.
+    Return whether a mass changed. `step` is the direction through the list, 1 or -1: chains of
+    bodies are mostly listed from one end to the other.
     """
     changed = False
     for n in range(d.ncon):

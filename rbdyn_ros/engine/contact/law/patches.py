@@ -1,24 +1,25 @@
 # SPDX-License-Identifier: Apache-2.0
 """Friction of a patch: the contacts of one pair, with one normal, at corners of an area or line.
 
-The normal forces at the corners give the centre of pressure, and prevent tilting. Friction of the
-pressure between them is not at the corners: it acts at the centre of pressure, and resists a spin
-with a torque of its own. With u_t the velocity of the centre, w_n the spin about the normal and
-f_n the sum of the normal forces, it is in the ball
+The normal forces at the corners determine the centre of pressure, and prevent tilting. The
+friction of the patch acts at the centre of pressure instead of the corners, and a torque resists
+spin. With u_t the velocity of the centre, w_n the spin about the normal and f_n the sum of the
+normal forces, friction is in the ball
 
     |(f_t, torque / radius)| <= mu f_n,  against the velocity (u_t, radius w_n)
 
-The radius is the mean distance of an even pressure from its centre: L / 4 for a line, 2 r / 3 for
-a disc. It is `share` times the distance of the corners: 1/2 for a line, 2/3 - 2/n^2 for a regular
-polygon of n corners (with 4 % error), and in between for an elongated area.
+The radius is the mean distance of a uniform pressure from its centre: L / 4 for a line, 2 r / 3
+for a disc. It is `share` times the distance of the corners: 1/2 for a line, 2/3 - 2/n^2 for a
+regular polygon of n corners (with 4 % error), and in between for an elongated area.
 
-Each contact has the same part of the friction as of the normal force. Its friction is a vector
-with the torque / radius along the normal. Its velocity is u_t + w_n lever, where u_t is the
-velocity of its own point and the lever is radius n + n x (centre - point). A single point has no
-radius unless its surface has limit_surface: then the radius is torsional / mu.
+Each contact has the same share of the friction as of the normal force. Its friction is a vector
+with the torque / radius along the normal. Its velocity is u_t + w_n lever, where u_t is here the
+velocity of the contact's own point, and the lever is radius n + n x (centre - point). A single
+point has no radius unless its surface has limit_surface: then the radius is torsional / mu.
 
-The pressure of an impact is not even: if a contact of a pair closes fast, friction acts at the
-points. Real tosses of a cube agree better with this rule (benchmarks/tosses.py).
+The pressure of an impact is not uniform: if a contact of a pair closes fast, friction acts at the
+contact points. Simulations with this rule agree better with real tosses of a cube
+(benchmarks/tosses.py).
 
 Source: Goyal, Ruina, Papadopoulos, Planar sliding with dry friction, 1991 (limit surface); Howe,
 Cutkosky, Practical force-motion models for sliding manipulation, 1996 (an ellipsoid).
@@ -49,18 +50,18 @@ from rbdyn_ros.engine.contact.law.surfaces import has_limit_surface
 from rbdyn_ros.engine.tree.points import turn_rate
 from rbdyn_ros.model.declared.contact_arrays import MU, NORMAL, SIZE, TORSIONAL
 
-#: Closing speed of an impact, divided by the timestep [m/s^2]: twice the acceleration of a fall.
+#: A contact counts as an impact if it closes faster than this times the timestep [m/s^2].
 IMPACT = 20.0
 
 #: Two normals count as equal if their dot product is less than 1 by at most this.
 SAME_NORMAL = 1e-8
 
-#: A pair acts at a single point if the sum of the squared forces of its contacts is at least this
-#: part of the squared total force: then one contact carries almost all of it.
+#: A pair counts as a single point if the sum of the squared forces of its contacts is at least
+#: this part of the squared total force: one contact then carries almost the whole force.
 ALMOST_ALL = 1.0 - 1e-6
 
-#: Points of a cylinder whose squared distance from the axis exceeds this part of the rim's squared
-#: radius count as on the rim, so that the middles of the sides of an octagon count.
+#: Points of a cylinder count as on the rim if their squared distance from the axis exceeds this
+#: part of the squared radius. So the midpoints of an octagon's sides count.
 ON_RIM = 0.85
 
 
@@ -89,7 +90,7 @@ def spin_of(d, c):
 
 @inline
 def _is_patch(d, first, end):
-    """Return whether contacts of a pair have Coulomb friction and one normal."""
+    """Return whether contacts `first` to `end` - 1 have Coulomb friction and the same normal."""
     if is_viscous(d, first) or d.contact_grip[first, MU] == 0.0:
         return False
     normal = load3(d.contact_normal, first)
@@ -128,7 +129,8 @@ def _spread(m, d, first, end):
         radius += d.contact_grip[first, TORSIONAL] / d.contact_grip[first, MU]
     w = spin_of(d, first)
     for c in range(first, end):
-        if d.contact_lagged[c, 0] == 0.0:  # without a normal force its friction acts at the point
+        # the friction of a contact without a normal force acts at its point
+        if d.contact_lagged[c, 0] == 0.0:
             continue
         normal = load3(d.contact_normal, c)
         around = cross3(normal, sub3(centre, load3(d.contact_pos, c)))
@@ -137,7 +139,7 @@ def _spread(m, d, first, end):
 
 @inline
 def _spread_point(d, c, w):
-    """Let friction and torsional friction of a single point share the limit surface."""
+    """Make friction and torsional friction of a single point share a limit surface."""
     mu = d.contact_grip[c, MU]
     if mu > 0.0 and mu < np.inf:
         radius = d.contact_grip[c, TORSIONAL] / mu
@@ -160,9 +162,10 @@ def _add_spin(d, c, lever, w):
 
 @inline
 def _radius(m, d, first, end, spread, by_total, by_number):
-    """Return the mean distance of the pressure from its centre.
+    """Return the radius of a patch: the mean distance of its pressure from its centre.
 
-    by_total is 1 over the sum of the forces, by_number 1 over the number of equal forces.
+    by_total is 1 over the sum of the forces, and by_number is 1 over the effective number of
+    corners.
 
     With S = `spread` the second moments of the corners, 4 det S / (trace S)^2 in their plane is 0
     for a line and 1 for a regular polygon.
@@ -184,7 +187,7 @@ def _radius(m, d, first, end, spread, by_total, by_number):
 
 @inline
 def _within_rim(m, d, first, end):
-    """Return the mean square distance of contacts from a cylinder's axis over its squared radius.
+    """Return the mean squared distance of contacts from a cylinder's axis, over radius squared.
 
     It is 0 if a contact is not on the rim.
     """

@@ -3,10 +3,9 @@
 
 A contact has the smaller friction coefficient of the two geometries, and the larger restitution,
 viscosity, torsional and rolling friction. Two springs in N/m act in series. Otherwise the softer
-spring acts: a soft finger stays soft on a hard object, and the contact has the time constant of
-the finger. If two time constants are equal, the larger damping acts. Obstacles are near-rigid. An
-obstacle without a friction coefficient counts as infinitely rough: the friction coefficient of the
-geometry on it acts.
+spring acts, so that a soft finger stays soft on a hard object. If two time constants are equal,
+the larger damping acts. Obstacles are near-rigid. If an obstacle has no friction coefficient, the
+coefficient of the other geometry acts.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ DEFAULT_SOLREF = (1e-6, 1.0)
 
 @inline
 def grip_of(m, d, c):
-    """Return the friction coefficient, torsional and rolling friction, and the smaller radius."""
+    """Return the friction coefficient, torsional and rolling friction, and smaller rbound."""
     geom1, geom2 = d.contact_geom[c, 0], d.contact_geom[c, 1]
     mu = min(m.geom_friction[geom2], m.geom_friction[geom1])
     torsional = max(m.geom_torsional[geom2], m.geom_torsional[geom1])
@@ -34,7 +33,7 @@ def grip_of(m, d, c):
 
 @inline
 def viscosity_of(m, d, c):
-    """Return the coefficient of viscous friction, negative without viscous friction."""
+    """Return the coefficient of viscous friction; it is negative if friction is not viscous."""
     geom1, geom2 = d.contact_geom[c, 0], d.contact_geom[c, 1]
     return max(m.geom_viscosity[geom2], m.geom_viscosity[geom1])
 
@@ -55,7 +54,7 @@ def restitution_of(m, d, c):
 
 @inline
 def spring_of(m, d, c):
-    """Return the geometry whose spring acts: the softer one, unless both act in series.
+    """Return the geometry of a contact that has the softer spring.
 
     A stiffness in N/m counts as softer than any time constant, and a time constant as softer than
     a near-rigid geometry.

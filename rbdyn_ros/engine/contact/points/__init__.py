@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The contact points of a step: find them, list them, recall their forces, prepare their law."""
+"""Contact points: find and list them, recall their forces, and prepare the law for a step."""

@@ -1,20 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The time in a step at which two geometries touch, for which contact points are computed.
+"""The time in a step at which two geometries first touch; contact points are computed for it.
 
-A body that moves far in a step touches the bodies on its path, with the normal at the position of
-the touch. Bodies that only pass each other do not touch. On a straight path the gap is convex in
+A body that moves far in a step touches the bodies on its path, with the normal at the time of
+impact. Bodies that only pass each other do not touch. On a straight path the gap is convex in
 time, so its tangents lead to the first time at which the depth is FLUSH, or to the time of the
 least gap. For a body that rotates, an upper bound of the closing speed replaces the slope of the
-tangent while the gap is open, so the search never passes the first touch. If the steps that this
-bound allows are too short to reach the touch, or the end of the step, in LOOKS iterations, the
-search ends at once, and the two bodies count as touching at that time.
+tangent while the gap is open, so the search never passes the first impact. With this bound the
+search can be too slow to reach the impact, or the end of the step, in LOOKS iterations. Then it
+ends at once, and the two bodies count as touching at that time.
 
-The normal is taken at the depth FLUSH, because at the first touch it is any normal of an edge or a
-corner. A box that slides, 1 nm deep, from one tile to the next touches the side of the next tile
-first, but reaches the depth FLUSH in this side only if the tile is higher.
+The normal is computed at the depth FLUSH, because an edge or a corner has no unique normal when it
+begins to touch. For example, a box that slides, 1 nm deep, from one tile to the next touches the
+side of the next tile first, but reaches the depth FLUSH at this side only if the tile is higher.
 
-Points found at that time are carried back with their geometry to the start of the step. Their gap
-there is the distance that they close along the normal until they touch.
+Points found at that time are moved back with their geometry to the start of the step. Their gap at
+the start is the distance that they close along the normal until they touch.
 
 Source: Mirtich, Impulse-based dynamic simulation of rigid body systems, 1996 (conservative
 advancement); Kelley, The cutting-plane method for solving convex programs, 1960 (tangents).
@@ -49,28 +49,28 @@ from rbdyn_ros.engine.contact.points.contact_list import (
 )
 from rbdyn_ros.engine.joints.frames import turn
 
-#: Largest depth, as a part of the thickness of the thicker geometry.
+#: Upper limit of the depth at which a search ends, as a part of the thicker geometry's thickness.
 FLUSH_PART = 0.1
 
-#: Most iterations of a search, each of which computes a distance of the pair.
+#: Largest number of iterations of a search; each computes a distance of the pair.
 LOOKS = 16
 
-#: A touch up to this far beyond the end of the step, as a multiple of the depth, still belongs to
-#: the step.
+#: An impact still belongs to the step if it is beyond the end of the step by at most this multiple
+#: of the depth.
 LATER = 3.0
 
-#: A face narrower than this multiple of the depth can come from a contact of two edges.
+#: A contact area narrower than this multiple of the depth can come from two edges.
 SLIVER = 3.0
 
-#: Returned instead of the time of a touch if the geometries do not touch: they are far or near.
+#: Returned instead of a time of impact if the geometries do not touch: they are far apart or near.
 NEVER, NEAR = -1.0, -2.0
 
 
 @inline
 def touch_depth(m, g, o):
-    """Return the depth at which the normal is taken: FLUSH plus the deflection of the springs.
+    """Return the depth at which the normal is computed: FLUSH plus the deflection of the springs.
 
-    A spring deflects up to twice as far as a single contact does under the weight of the tree.
+    The deflection of a spring is at most twice that of a single contact under the tree's weight.
     """
     depth = flush_depth(m) + 2.0 * max(_give(m, g, o), _give(m, o, g))
     half, other = load3(m.geom_half, g), load3(m.geom_half, o)
@@ -80,7 +80,7 @@ def touch_depth(m, g, o):
 
 @inline
 def _give(m, g, o):
-    """Return how far the spring of g gives way under the weight of the heavier tree of g and o."""
+    """Return the deflection of g's spring under the weight of the heavier tree of g and o."""
     if is_rigid(m, g):
         return 0.0
     body, other = m.body_rootid[m.geom_bodyid[g]], m.body_rootid[m.geom_bodyid[o]]
@@ -95,7 +95,7 @@ def _give(m, g, o):
 
 @inline
 def moved_by(p, R, v, w, t):
-    """Return a pose after the time t, at velocities v and w."""
+    """Return the pose p, R after the time t at the velocities v and w."""
     rate = np.sqrt(dot3(w, w))
     if rate * t > 0.0:
         R = mat_mul(turn(scaled3(w, 1.0 / rate), rate * t), R)
@@ -104,18 +104,18 @@ def moved_by(p, R, v, w, t):
 
 @inline
 def carried_back(x, p, R, q, T):
-    """Return where the point x of a body at the pose q, T is when the body is at the pose p, R."""
+    """Return the position, at the pose p, R, of the body point that is at x at the pose q, T."""
     return add3(p, mat_vec(R, mat_vec(transposed(T), sub3(x, q))))
 
 
 @inline
 def begin_search(way, flush, v):
-    """Return the state of a search for the time of a touch.
+    """Return the initial state of a search for the time of impact.
 
     The state is: the tangents (see next_look); the path length in the step; the depth at which the
     search ends; the number of iterations; 1 if the search is over, else 0; the gap and the normal
-    at the start; and the normal at the deepest iteration. v stands for both normals before the
-    first iteration.
+    at the start; and the normal at the deepest iteration. Both normals are v before the first
+    iteration.
     """
     return _first_tangents(np.inf), way, flush, 0.0, 0.0, 0.0, v, v
 
@@ -128,7 +128,7 @@ def is_still(m, state):
 
 @inline
 def looks_of(state):
-    """Return gap and normal of the first iteration, and the normal of the deepest iteration."""
+    """Return the gap and normal at the start, and the normal of the deepest iteration."""
     return state[5], state[6], state[7]
 
 
@@ -150,7 +150,7 @@ def look(m, state, dist, rate, normal):
 
     Args:
         m: the Model.
-        state: the state before.
+        state: the state before the iteration.
         dist: the distance at the time of the iteration, negative inside.
         rate: the closing speed, or an upper bound of this speed while the gap is open.
         normal: the normal at the time of the iteration.
@@ -165,7 +165,8 @@ def look(m, state, dist, rate, normal):
         then = normal
     pace, closes = LOOKS * (tangents[0] - looked), dist > 0.0 and rate > 0.0 and looks > 0.0
     if closes and before - dist < before / LOOKS and pace < tangents[4] - looked:
-        looks = LOOKS - 1.0  # at this pace the search would fail, so end it now
+        # too slow: the remaining iterations would not reach the impact, so end the search
+        looks = LOOKS - 1.0
     return tangents, way, flush, looks + 1.0, 1.0 if ends else 0.0, gap, now, then
 
 
@@ -178,8 +179,8 @@ def _first_tangents(last):
 def _last_time(m, gap, way, flush):
     """Return the time at which a search ends.
 
-    The search continues after the step until the depth can be FLUSH. For near pairs it covers
-    several steps.
+    The search extends beyond the end of the step until the depth can be FLUSH. For near pairs it
+    covers several steps.
     """
     last = m.opt.timestep * (1.0 + 2.0 * flush / way)
     return last / SLOWLY if gap < near(m) else last
@@ -190,15 +191,15 @@ def next_look(tangents, gap, rate, flush):
     """Return the tangents of a gap after an iteration, and whether the search is over.
 
     Args:
-        tangents: the time of the present iteration; the last time before the touch, the gap then
-            and its largest closing speed; the same three after the least gap; the time of the
-            least gap found, and this gap.
+        tangents: the time of the present iteration; the last time before the impact, with its gap
+            and its largest closing speed; the same three after the least gap; and the time of the
+            least gap found, with this gap.
         gap: the distance at the time of the iteration, negative inside.
         rate: the closing speed, or an upper bound of this speed while the gap is open.
         flush: the depth at which the search ends.
     """
     t, low, gap_low, rate_low, high, gap_high, rate_high, best, least = tangents
-    # of several equal depths the latest one counts
+    # of equal depths the latest counts
     if gap < least + FLAT * flush and (gap <= 0.0 or least > 0.0):
         best, least = t, gap
     if rate > 0.0:
@@ -214,31 +215,31 @@ def next_look(tangents, gap, rate, flush):
                 t = (gap_low - gap_high + rate_low * low - rate_high * high) / (
                     rate_low - rate_high
                 )
-        reached = gap_low - rate_low * (t - low)  # the gap between low and high is at least this
+        reached = gap_low - rate_low * (t - low)  # a lower bound of the gap between the two times
         over = reached > 0.0 or reached > least - FLAT * flush or not (t > low and t <= high)
     return (t, low, gap_low, rate_low, high, gap_high, rate_high, best, least), over
 
 
 @inline
 def touch_time(m, state):
-    """Return the time of a touch.
+    """Return the time of impact that a search has found.
 
-    Without a touch it is NEVER, or NEAR if the gap at the start is small.
+    Without an impact it is NEVER, or NEAR if the gap at the start is small.
     """
     tangents = state[0]
     if tangents[8] <= 0.0:
         return tangents[7]
-    if state[4] == 0.0:  # the search was given up
+    if state[4] == 0.0:  # the search was ended early
         return tangents[0]
     return NEAR if state[5] < near(m) else NEVER
 
 
 @inline
 def time_of_points(m, state):
-    """Return the time for which contact points are computed: the touch or the start.
+    """Return the time for which contact points are computed: the time of impact or the start.
 
-    If near geometries keep their normal, the points at the start are used. The points of a rolling
-    wheel, for example, would differ later.
+    If the normal of near geometries does not change, the points at the start are used, because
+    later points can differ, as for a rolling wheel.
     """
     t, way, gap = touch_time(m, state), state[1], state[5]
     turned = sub3(state[7], state[6])
@@ -250,7 +251,7 @@ def time_of_points(m, state):
 def is_sliver(points, number, flush):
     """Return whether all contact points are nearly on one line.
 
-    This happens if two edges overlap side by side by FLUSH. Which face is chosen is then
+    This happens if two edges overlap side by side by FLUSH; the choice of the face is then
     arbitrary.
     """
     first, farthest, most = load3(points, 0), (0.0, 0.0, 0.0), 0.0
@@ -267,10 +268,10 @@ def is_sliver(points, number, flush):
 
 @inline
 def gap_before(m, normal, dist, v, t):
-    """Return the gap at the start of the path of a point that has the gap `dist` at the time t.
+    """Return the gap, at the start of its path, of a point that has the gap `dist` at the time t.
 
-    If t is clearly after the step and the point would be inside already at the start, as at the
-    next tile, it does not touch yet: an infinite gap is returned.
+    If t is clearly after the step and the point would already be inside at the start (as at the
+    side of the next tile), there is no contact yet, and the gap is infinite.
     """
     early = (t - m.opt.timestep) * np.sqrt(dot3(v, v)) > LATER * flush_depth(m)
     before = dist - t * dot3(normal, v)
@@ -279,7 +280,7 @@ def gap_before(m, normal, dist, v, t):
 
 @inline
 def closing_rate(dist, normal, v, w, lever, radius):
-    """Return the closing speed of a rotating geometry: an upper bound while the gap is open.
+    """Return the closing speed of a rotating geometry, or an upper bound while the gap is open.
 
     `radius` bounds the geometry around its origin, and `lever` leads from there to the nearest
     point.

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Contact of two boxes: a face of one box with the part of the other above it, or two edges.
+"""Contact of two boxes: a face with the part of the other box above it, or two edges.
 
-Two boxes can be separated along fifteen directions: six of faces, nine of pairs of edges. The
-contact is along the direction of least penetration. If it belongs to a face, the nearest face of
-the other box is clipped along the sides of that face, and its corners are the contact points. Each
-corner has a name: the corner of the box, or the edge and the side that cut it. With the face and
-the side of the other box this is the feature of the contact.
+Two boxes can be separated along fifteen directions: six face normals, and nine cross products of
+edges. The contact is along the direction of least penetration. If this is a face normal, the
+nearest face of the other box is clipped along the sides of the face, and its remaining corners are
+the contact points. The name of a point is the corner of the box, or the edge and the side that cut
+it. Combined with the numbers of both faces it is the feature of the contact.
 
 Source: Gottschalk, Lin, Manocha, OBBTree, 1996 (the fifteen directions); Sutherland, Hodgman,
 Reentrant polygon clipping, 1974.
@@ -29,12 +29,14 @@ from rbdyn_ros.engine.algebra.spatial import (
 from rbdyn_ros.engine.compiler.jit import inline
 from rbdyn_ros.engine.compiler.stack import stack_floats, stack_ints
 
-#: Most points; rounding errors of a tiny face could make more than eight.
+#: Largest number of points; rounding errors of a tiny face could make more than eight.
 BOX_POINTS = 12
-#: Edges count only if they separate the boxes farther than faces do, by this part of the size.
+#: A pair of edges is used only if it separates the boxes farther than every face, by this part of
+#: the size.
 FACES_FIRST = 1e-3
-#: NAMES: a corner of a face is one of 4 own corners, or a cut of 8 edges by each of 4 sides.
-#: FACE_PAIRS: a pair is one of the 12 faces of both boxes and one of the 6 faces of the other box.
+#: NAMES: number of names of a point: 4 corners of a face, and cuts of 8 edges by each of 4 sides.
+#: FACE_PAIRS: number of pairs of one of the 12 faces of both boxes and one of the 6 faces of the
+#: other box.
 NAMES = 36
 FACE_PAIRS = 72
 PARALLEL_EDGES = 1e-6  # edges with a smaller squared sine of their angle count as parallel
@@ -51,9 +53,9 @@ def box_points(p_A, R_A, a, p_B, R_B, b, reach, points, names):
         p_B: centre of box B in the world.
         R_B: rotation of box B.
         b: half edges of box B.
-        reach: largest distance.
+        reach: largest distance of a contact point.
         points: (BOX_POINTS, 4), receives points of A in the world, and their distances from B.
-        names: (BOX_POINTS, 1), receives their features.
+        names: (BOX_POINTS, 1), receives the features of the points.
 
     Returns:
         The number of points, and their common unit normal, from B to A.
@@ -106,7 +108,7 @@ def _column(C, j):
 
 @inline
 def _best_face(t, C, own, other):
-    """Return the axis of a box along which the box at t, C is farthest away, and the distance."""
+    """Return the axis of the own box along which the other is farthest away, and the distance."""
     best, most = 0, -np.inf
     for k in range(3):
         reach = (
@@ -120,9 +122,9 @@ def _best_face(t, C, own, other):
 
 @inline
 def _best_edges(t, C, own, other, least):
-    """Return the pair of edges, 3 * own axis + other axis, with the largest distance across both.
+    """Return the number of the edge pair with the largest distance: 3 * own axis + other axis.
 
-    The distance is returned, too; pairs with a distance of at most `least` are left out.
+    The distance is returned too. Pairs with a distance of at most `least` are left out.
     """
     best, x, y, z = (0, -np.inf), (C[0], C[1], C[2]), (C[3], C[4], C[5]), (C[6], C[7], C[8])
     best = _of_one_edge(best, 0, x, y, z, t[1], t[2], own[1], own[2], other, least)
@@ -132,7 +134,7 @@ def _best_edges(t, C, own, other, least):
 
 @inline
 def _of_one_edge(best, first, x, y, z, t_y, t_z, own_y, own_z, other, least):
-    """Return the best of `best` and of the three pairs with the own axis whose row of C is x."""
+    """Return the best of `best` and the three pairs with one own axis; x, y, z is its row of C."""
     for_0 = other[1] * abs(x[2]) + other[2] * abs(x[1])
     for_1 = other[2] * abs(x[0]) + other[0] * abs(x[2])
     for_2 = other[0] * abs(x[1]) + other[1] * abs(x[0])
@@ -174,8 +176,8 @@ def _axis(k):
 def _face(reach, p, R, t, C, own, other, k, of_B, points, names):
     """Write the corners of the part of the other box above face k of the own box.
 
-    They are clipped as (u, v, w) in the face's axes, w along its normal. Return their number and
-    normal.
+    The corners are clipped as (u, v, w) in the face's axes, with w along its normal. Return the
+    number of corners and the normal.
     """
     clip, clip_names = stack_floats(BOX_POINTS, 3), stack_ints(BOX_POINTS, 2)
     sign = 1.0 if t[k] >= 0.0 else -1.0
@@ -204,9 +206,9 @@ def _face(reach, p, R, t, C, own, other, k, of_B, points, names):
 
 @inline
 def _facing(clip, names, t, C, other, k, sign, u, v):
-    """Write the corners of the other box's face that faces face k.
+    """Write the corners of the other box's face that is opposite to face k.
 
-    Return their number, 4, and the number of that face, 0 to 5.
+    Return the number of corners, 4, and the number of the opposite face, 0 to 5.
     """
     j, most = 0, -1.0
     for n in range(3):
@@ -226,10 +228,10 @@ def _facing(clip, names, t, C, other, k, sign, u, v):
 
 @inline
 def _clip(old, names, number, half_u, half_v):
-    """Cut a polygon to |u| <= half_u, |v| <= half_v; return its number of corners.
+    """Clip a polygon to |u| <= half_u, |v| <= half_v; return its number of corners.
 
-    A corner has two names: its own, and the name of the edge that begins at it. Edges 0 to 3
-    belong to the face, and edges 4 to 7 are made by cuts along the sides.
+    A corner is stored with two names: its own, and the name of the edge that begins there. Edges 0
+    to 3 belong to the face, and edges 4 to 7 are made by cuts along the sides.
     """
     new, new_names = stack_floats(BOX_POINTS, 3), stack_ints(BOX_POINTS, 2)
     for side in range(4):
@@ -278,7 +280,7 @@ def _edges(p, R, t, C, own, other, pair, apart, points, names):
             axis = _column(C, k)
             side = -other[k] if dot3(axis, n) >= 0.0 else other[k]
             on_other = add3(on_other, scaled3(axis, side))
-    # on_other + s e is nearest to the line of the own edge
+    # solve for s: on_other + s e is the point nearest to the line of the own edge
     e, between = _column(C, j), sub3(on_other, on_own)
     s = (e[i] * between[i] - dot3(e, between)) / (1.0 - e[i] * e[i])
     x = add3(p, mat_vec(R, add3(on_other, scaled3(e, s))))

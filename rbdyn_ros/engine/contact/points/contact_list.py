@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The list of contacts, sorted by pairs of geometries and features.
 
-A contact is between geom1 and geom2, numbers in geom_names. geom1 belongs to the world, or is the
-lower number of two geometries on moving bodies. The normal points from geom1 to geom2, and forces
-and velocities are those of geom2, relative to geom1.
+A contact is between geom1 and geom2, which are numbers of geometries. geom1 belongs to the world,
+or is the lower of the two numbers if both belong to moving bodies. The normal points from geom1 to
+geom2, and forces and velocities are those of geom2, relative to geom1.
 
 A feature is the number of a contact point within its pair of geometries: a corner, the rank of a
 point on a rim, or an edge cut by a side. It is the same from step to step, so contact_key
@@ -31,23 +31,24 @@ from rbdyn_ros.engine.compiler.jit import inline, kernel
 from rbdyn_ros.engine.tree.points import moved_point, point_velocity, turn_rate
 from rbdyn_ros.model.declared.contact_arrays import AT_END, FEATURES
 
-#: A gap up to CLOSED_GAP h^2 counts as closed: twice a fall from rest in one step [m/s^2].
+#: A gap up to CLOSED_GAP h^2 counts as closed; a step of fall from rest needs half of it [m/s^2].
 CLOSED_GAP = 20.0
 
-#: Surfaces side by side count as one up to the depth FLUSH [m] + FLUSH_FALL h^2 [m/s^2]. The
-#: second term is the depth to which a hundred stacked bodies sink in with near-rigid contacts.
+#: Adjacent surfaces count as one surface up to a step of FLUSH + FLUSH_FALL h^2 between them [m,
+#: m/s^2]. The second term is the depth to which a hundred stacked bodies sink in with near-rigid
+#: contacts.
 FLUSH, FLUSH_FALL = 1e-6, 0.2
 
-#: Distances below this part of the flush depth are negligible.
+#: Distances below this part of the flush depth count as zero.
 FLAT = 0.01
 
 #: Slope [rad] below which a capsule or an edge lies along a face.
 LEVEL_SLOPE = 2e-3
 
-#: Bodies with a smaller acceleration [m/s^2, rad/s^2] begin no contact.
+#: Bodies with a smaller acceleration [m/s^2, rad/s^2] begin no contact within a step.
 MIN_ACCELERATION = 1e-6
 
-#: A point approaches slowly if its gap shrinks by less than this part in a step.
+#: A point approaches slowly if a step reduces its gap by less than this part.
 SLOWLY = 0.25
 
 
@@ -55,7 +56,7 @@ SLOWLY = 0.25
 def list_obstacle_contact(m, d, g, o, x, normal, dist, feature, touches):
     """List the contact of geometry g with obstacle o at x, at distance `dist` along `normal`.
 
-    `touches` is true if the two touch on their path, see approach.py.
+    `touches` is true if the two touch on their path in the step, see approach.py.
     """
     body = m.geom_bodyid[g]
     if not (touches and dist < 0.0):  # points inside the obstacle are listed at any velocity
@@ -73,7 +74,7 @@ def pair_number(m, g, o):
 
 @inline
 def bodies_of_pair(m, pair):
-    """Return the bodies of the pair with the number `pair`, or -1 if the number is not valid.
+    """Return the two bodies of a pair, by its number; both are -1 for an invalid number.
 
     Pairs with obstacles come first, then the pairs of push_geom, then pairs with height fields.
     """
@@ -113,10 +114,10 @@ def reach_of(m, d, body, centre, radius):
 
 @inline
 def is_asked(m, d, g):
-    """Return whether the pairs of a geometry with other bodies are to be listed.
+    """Return whether the pairs of a geometry with other bodies must be listed.
 
-    At the end of a step this holds only for geometries that may begin a contact, or bounce
-    (hits.py).
+    In the second listing of a step (late_contacts.py) this is true only for geometries that may
+    begin a contact, or bounce (hits.py).
     """
     at_start = d.contact_phase[0] != AT_END
     moves = g < m.ngeommoving
@@ -127,7 +128,7 @@ def is_asked(m, d, g):
 def may_begin(m, d, g):
     """Return whether the accelerations of the step can begin a contact of a geometry.
 
-    They can if they move the geometry by more than half of `near`.
+    They can if they move it by more than half of the gap that counts as closed.
     """
     i, h = m.geom_bodyid[g], m.opt.timestep
     a = load6(d.a, i)
@@ -143,7 +144,8 @@ def may_begin(m, d, g):
 def change_of_velocity(m, d, body, x):
     """Return the change of a point's velocity in the step, zero until its forces are known.
 
-    The part that is left out for bodies hit on their path is subtracted (hits.py).
+    Bodies in flight that are hit within the step keep their old velocity for a part of the step;
+    this part of the change is subtracted (hits.py).
     """
     if d.contact_phase[0] != AT_END:
         return ZERO3
@@ -163,7 +165,7 @@ def change_of_turn_rate(m, d, body):
 
 @inline
 def velocity_in_step(m, d, body, x, late):
-    """Return the velocity of a body's point at x at the start, or if late, the end of the step."""
+    """Return the velocity of a body's point at x at the step's start, or at its end if `late`."""
     v = point_velocity(m, d, body, x)
     return add3(v, change_of_velocity(m, d, body, x)) if late > 0 else v
 
@@ -193,25 +195,25 @@ def near(m):
 
 @inline
 def still_way(m):
-    """Return the largest motion in a step of two geometries that rest against each other."""
+    """Return the largest relative motion in a step of geometries that count as at rest."""
     return FLAT * flush_depth(m)
 
 
 @inline
 def flush_depth(m):
-    """Return the depth at which the normal of a contact is taken, see approach.py."""
+    """Return the depth at which the normal of a contact is computed, see approach.py."""
     return FLUSH + FLUSH_FALL * m.opt.timestep * m.opt.timestep
 
 
 @inline
 def _is_listed(m, geom1, geom2, dist, leaving, change, touches):
-    """Return whether a point is listed: it is inside, or ends inside, or the surfaces rest there.
+    """Return whether a point is listed: it is or ends inside, or the surfaces rest on each other.
 
     Without restitution a point is also listed if the forces of the step close its gap, or if it
-    rests within `near`, so that a push is passed on in the same step. `change` is what these
-    forces add to the velocity `leaving`, see late_contacts.py. If the geometries do not touch on
-    their path, only points that rest within `near` are listed, and only if they approach SLOWLY or
-    not at all.
+    rests within the gap near(m), so that a push is passed on in the same step. `change` is the
+    change of the velocity `leaving` by these forces, see late_contacts.py. If the geometries do
+    not touch on their path, a point is listed only if it rests within near(m) and approaches
+    slowly (SLOWLY) or not at all.
     """
     way, late = m.opt.timestep * leaving, m.opt.timestep * change
     if touches and (dist < 0.0 or dist + way < 0.0):
@@ -228,8 +230,8 @@ def _is_listed(m, geom1, geom2, dist, leaving, change, touches):
 def append(m, d, pair, geom1, geom2, body1, body2, x, x1, x2, normal, dist, feature, t):
     """Add a contact at x and the time t of the step to the list.
 
-    x1 and x2 are the positions of the point on its two bodies at the start of the step. Contacts
-    that do not fit in the list do not act, and are counted.
+    x1 and x2 are the positions of the point on its two bodies at the start of the step. A contact
+    that does not fit in the list has no force; it is counted.
     """
     c = d.ncon
     if c == m.ncontact:

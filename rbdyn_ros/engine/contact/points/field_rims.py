@@ -2,8 +2,8 @@
 """Contacts between the rims of a cylinder and the triangles of terrain.
 
 A rim touches a triangle at its point that is lowest along the triangle's normal, if this point is
-above the triangle. In a valley both sides support the rim. Two more points, each a third of a
-rotation apart, resist tilting as on a plane.
+above the triangle. In a valley both sides support the rim. Two more points, each a third of a turn
+apart, resist tilting, as on a plane.
 """
 
 from __future__ import annotations
@@ -40,10 +40,11 @@ from rbdyn_ros.engine.contact.points.ground import (
 from rbdyn_ros.engine.contact.points.rims import UPRIGHT_TILT, lowest_angle, on_rim
 from rbdyn_ros.engine.contact.points.triangle_sides import is_side, nearest_over
 
-#: Most triangles that a rim touches; the deepest are kept. A pit has three or four sides.
+#: Largest number of triangles that a rim touches; the deepest are kept. A pit has three or four
+#: sides.
 MAX_TRIANGLES = 8
 
-#: Columns of a point of a rim: the point, the normal, the distance.
+#: Columns of a rim point: position (at 0), normal, distance.
 NORMAL, DIST, COLUMNS = 3, 6, 7
 
 
@@ -67,7 +68,7 @@ def list_rims(m, d, g, o, R, t, reach):
             x = add3(t, mat_vec(R, (a, b, z)))
             if not is_known(m, d, o, x, first, SAME_POINT * m.geom_size[g, 0]):
                 list_corner(m, d, g, o, x, 2 * n + end, reach)
-        # most often the lowest point is the first of the three, whose number never changes
+        # usually the lowest point is the first of the three, which has a constant number
         if number == 1:
             _list_points(m, d, g, o, points, names, number, end, first)
 
@@ -108,7 +109,7 @@ def _holds(m, g, o, triangle, x, centre, dist):
 
 @inline
 def _keep(points, names, number, x, up, dist, name, near):
-    """Keep a point if it is new and one of the deepest; return the number of kept points."""
+    """Store a point if it is new and among the deepest; return the number of stored points."""
     place = min(number, MAX_TRIANGLES - 1)
     for n in range(number):
         between = sub3(load3(points, n), x)
@@ -125,7 +126,7 @@ def _keep(points, names, number, x, up, dist, name, near):
 
 @kernel
 def _list_points(m, d, g, o, points, names, number, end, first):
-    """List points of a rim that are not listed yet."""
+    """List the points of a rim that are not on the list yet."""
     for n in range(number):
         x, feature = load3(points, n), FIRST_TRIANGLE + 2 * names[n, 0] + end
         if not is_known(m, d, o, x, first, SAME_POINT * m.geom_size[g, 0]):

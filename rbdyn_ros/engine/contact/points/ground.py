@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """The triangles of height fields and triangle meshes, and contacts with them.
 
-Both have numbered triangles with front sides; a search in a grid or a tree finds the triangles
-near a point. A height field is solid below all its triangles. A mesh is solid behind its triangles
-down to the depth of a geometry: deeper points count as outside, on the other side of the mesh.
+Both have numbered triangles with a front side. A search in a grid or a tree finds the triangles
+near a point. A height field is solid below all its triangles. A mesh is solid behind its
+triangles, down to a depth that depends on the geometry: deeper points count as outside, on the
+other side of the mesh.
 """
 
 from __future__ import annotations
@@ -47,21 +48,22 @@ from rbdyn_ros.engine.contact.points.height_grid import (
 )
 from rbdyn_ros.engine.contact.points.triangle_sides import BEYOND, is_over, is_side, nearest_over
 
-#: First features of contact points at corners, triangles and edges of terrain. Smaller features
-#: are corners of the geometry: a corner on several triangles has a feature for each main
+#: First feature numbers of contact points at corners, triangles and edges of terrain. Smaller
+#: numbers are corners of the geometry; a corner on several triangles has a feature for each main
 #: direction.
 FIRST_PEAK, FIRST_TRIANGLE, FIRST_EDGE = 1 << 20, 1 << 22, 1 << 23
 DIRECTION, DIRECTIONS = 1 << 15, 6
 
-MOST_SIDES = 4  # most triangles of a mesh that support one corner
-MOST_PLANES = 8  # most triangles that are tried to find where a path meets the ground
+MOST_SIDES = 4  # largest number of mesh triangles that support one corner
+MOST_PLANES = 8  # largest number of triangles that are tried to find where a path meets the ground
 SAME_POINT = 1e-6  # points closer than this part of the radius are the same
-SAME_PLANE = 1e-9  # two triangles are one plane if 1 - cos(angle) is less
+# two triangles count as one plane if 1 - cos(angle) between their normals is less
+SAME_PLANE = 1e-9
 
 
 @inline
 def begin_ground(m, o, centre, half, walk):
-    """Begin a search of the mesh triangles that meet a box, or of the field cells around it."""
+    """Begin a search through the mesh triangles that meet a box, or the field cells around it."""
     if m.geom_type[o] == TRIMESH:
         begin_triangles(m, o, walk)
     else:
@@ -70,7 +72,7 @@ def begin_ground(m, o, centre, half, walk):
 
 @inline
 def next_in_ground(m, o, centre, half, walk):
-    """Return the next triangle, or -1."""
+    """Return the next triangle of the search in `walk`, or -1 at the end."""
     if m.geom_type[o] == TRIMESH:
         return next_triangle(m, o, centre, half, walk)
     return next_in_grid(m, o, walk)
@@ -86,7 +88,7 @@ def plane_of(m, o, triangle, x):
 
 @inline
 def is_on(m, o, triangle, x, dist):
-    """Return whether the foot of a point on the plane of a triangle is on the triangle.
+    """Return whether the foot of the point x on a triangle's plane is on the triangle.
 
     For a height field x is the foot itself.
     """
@@ -97,7 +99,7 @@ def is_on(m, o, triangle, x, dist):
 
 @inline
 def ground_at(m, o, x, reach):
-    """Return the triangle that decides whether x is in the ground, its distance and its normal.
+    """Return the triangle that decides whether x is in the ground, and x's distance and normal.
 
     In a height field it is the triangle below or above x, in a mesh the nearest triangle up to
     `reach`. The number is -1 if no such triangle exists.
@@ -173,9 +175,9 @@ def _list_on_mesh(m, d, g, o, x, feature, reach):
 
 @inline
 def _name(m, d, o, normal, first):
-    """Return a number for a normal; earlier contacts of the corner have other numbers.
+    """Return a number for a normal that no earlier contact of the corner has.
 
-    The number is the main direction, plus DIRECTIONS for each earlier contact with this
+    The number is the main direction, plus DIRECTIONS for each earlier contact with the same
     direction.
     """
     name, back = _direction(normal), transposed(load9(m.geom_mat, o))
@@ -198,7 +200,7 @@ def _direction(normal):
 
 @inline
 def _is_met(m, d, g, o, triangle, x, way, dist, normal):
-    """Return whether a mesh triangle supports a corner, or the corner reaches it in the step."""
+    """Return whether a mesh triangle supports a corner now, or when the corner reaches it."""
     h = m.opt.timestep
     if dist < near(m):
         if not is_over(m, o, triangle, x, dist):
@@ -226,7 +228,7 @@ def _centre(m, d, g, o):
 
 @inline
 def goes_out(m, d, g, o, x, normal, dist):
-    """Return whether a rigid point is deep in a mesh and moves outwards: it came from the back."""
+    """Return whether a rigid point is deep in a mesh and moves out, as if it came from behind."""
     deep = flush_depth(m)
     if m.geom_type[o] != TRIMESH or dist >= -BEYOND * deep or not is_rigid(m, g):
         return False
@@ -235,7 +237,7 @@ def goes_out(m, d, g, o, x, normal, dist):
 
 @inline
 def _is_plane_known(m, d, o, normal, first):
-    """Return whether a contact from number `first` on has the same normal."""
+    """Return whether a contact from number `first` on has this normal."""
     n = mat_vec(load9(m.geom_mat, o), normal)
     for c in range(first, d.ncon):
         if dot3(n, load3(d.contact_normal, c)) > 1.0 - SAME_PLANE:
@@ -245,7 +247,7 @@ def _is_plane_known(m, d, o, normal, first):
 
 @kernel
 def _meet(m, o, x, v):
-    """Return whether a point meets the ground in a step, and the distance and normal there."""
+    """Return whether a point meets the ground in a step, its distance and the normal there."""
     h, t = m.opt.timestep, 0.0
     last, dist, normal = triangle_under(m, o, x)
     triangle = last
@@ -278,7 +280,7 @@ def turn_rate_in_ground(m, d, g, o, late):
 
 @inline
 def is_known(m, d, o, x, first, apart):
-    """Return whether a contact from number `first` on is at this point of the field."""
+    """Return whether a contact from number `first` on is within `apart` of a field point."""
     at = add3(load3(m.geom_pos, o), mat_vec(load9(m.geom_mat, o), x))
     for c in range(first, d.ncon):
         between = sub3(at, load3(d.contact_pos, c))

@@ -13,7 +13,7 @@ from rbdyn_ros.engine.compiler.jit import inline
 
 EDGE_ON = 1e-9  # a point may be outside its triangle by this part of a cell
 
-#: Rows of a search of the grid: row, column and side of the next triangle; last row and column.
+#: Rows of a search's state: row, column and side of the next triangle, and limits of the search.
 ROW, COLUMN, SIDE, LAST_ROW, FIRST_COLUMN, LAST_COLUMN = 0, 1, 2, 3, 4, 5
 
 
@@ -28,7 +28,7 @@ def grid_of(m, o):
 
 @inline
 def first_last(at, reach, half, cell, number):
-    """Return the first and the last grid line within reach of a coordinate."""
+    """Return the first and last grid line within `reach` of a coordinate from -half to half."""
     low, high = (at - reach + half) / cell, (at + reach + half) / cell
     return int(max(np.floor(low), 0.0)), int(min(np.floor(high) + 1.0, number - 1.0))
 
@@ -99,7 +99,7 @@ def is_on_grid(m, o, triangle, x):
 
 @inline
 def begin_grid(m, o, centre, half, walk):
-    """Begin a search of the triangles around a point."""
+    """Begin a search through the triangles around a point."""
     _adr, rows, columns, cell_x, cell_y = grid_of(m, o)
     r0, r1 = first_last(centre[1], half[1], m.geom_size[o, 1], cell_y, rows)
     c0, c1 = first_last(centre[0], half[0], m.geom_size[o, 0], cell_x, columns)
@@ -109,7 +109,7 @@ def begin_grid(m, o, centre, half, walk):
 
 @inline
 def next_in_grid(m, o, walk):
-    """Return the next triangle of a walk over a height field, or -1 at the end."""
+    """Return the next triangle of the search in `walk`, or -1 at the end."""
     _adr, _rows, columns, _cell_x, _cell_y = grid_of(m, o)
     r, c, side = walk[ROW, 0], walk[COLUMN, 0], walk[SIDE, 0]
     if r >= walk[LAST_ROW, 0] or c >= walk[LAST_COLUMN, 0]:

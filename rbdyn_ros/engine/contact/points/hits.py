@@ -1,26 +1,27 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Bodies in flight that are hit within a step: they keep their old velocity until the hit.
+"""Bodies in flight that are hit within a step keep their old velocity until the impact.
 
-If the normal between two bodies turns while they approach, a contact acts with the arms of the
-time t of the touch, from the positions of the bodies at that time. The body moves with its old
+If the normal between two bodies rotates while they approach, a contact acts with the arms at the
+time t of the impact, from the positions of the bodies at that time. The body moves with its old
 velocity until t, and with its new velocity from then on, so the position after the step is
 
     x' = x + t v + (h - t) v' = x + h (v' - t a)
 
-So the impulses J and -J act at one point, and the angular momentum is conserved: about a fixed
-point, that of m v' at x' changes by (x + t v) x J. For bodies in flight (flight.py) only the
-centre of mass moves like this; they rotate with their new angular velocity. It requires one time
-for all impacts of a body, so only the first impact acts. A later impact without restitution acts
-as well, with the arms of its own time, but its bodies move with their new velocity at once: their
-contact_time is negative. The same holds for impacts that begin because of the forces of the step:
-their arms are those of the touch on the paths of the new velocities. A touch after the step is
-left to the next step.
+So the impulses J and -J act at one point, and angular momentum is conserved: about a fixed point,
+the moment of m v' at x' changes by (x + t v) x J. For bodies in flight (flight.py) only the centre
+of mass moves in this manner; they rotate with their new angular velocity.
 
-After a rebound a body can reach another body within the same step. Such a pair has restitution, so
-it is not listed (contact_list.py). The two stop where they touch, but keep their velocities, and
-the impact acts in the next step. The motion left out is along their velocities, so momentum and
-angular momentum are conserved. Under gravity their common centre of mass still falls or rises as
-it would, so that the energy is conserved, too.
+A body has only one such time, so only its first impact acts in this manner. A later impact without
+restitution acts as well, with the arms at its own time, but its bodies move with their new
+velocity from the start of the step: its contact_time is negative. The same holds for impacts that
+begin because of the forces of the step; their arms are for the paths with the new velocities. An
+impact after the end of the step is left to the next step.
+
+After a rebound a body can reach another body within the same step. If this pair has restitution,
+it is not listed (contact_list.py). Both bodies stop where they touch, but keep their velocities,
+and the impact acts in the next step. The omitted motion is along their velocities, so momentum and
+angular momentum are conserved. Their common centre of mass still falls or rises under gravity as
+without the stop, so energy is conserved too.
 """
 
 from __future__ import annotations
@@ -55,7 +56,7 @@ from rbdyn_ros.model.declared.options import EULER
 
 @kernel
 def flies(m, d, body):
-    """Return whether a body is a single body in flight, which moves by itself in a step."""
+    """Return whether a body is a single body in flight (flight.py)."""
     if m.opt.integrator_id == EULER:
         return False
     low, high = 0, m.nflight  # flight_bodyid ascends
@@ -76,7 +77,7 @@ def centre_velocity(m, d, body):
 
 @inline
 def _place_at_start(m, d, body, x, t, late):
-    """Return where a point of a flying body starts that is at x at the time t.
+    """Return the position, at the step's start, of a flying body's point that is at x at time t.
 
     The arm from the centre of mass to the point is the same at both times.
     """
@@ -89,7 +90,7 @@ def list_hit(m, d, pair, geom1, geom2, body1, body2, x, normal, dist, feature, t
     """List a contact of bodies in flight that touch at the time t of a path of the step.
 
     The arm of each body leads from its position at that time to the point. Nothing is listed if
-    the touch is after the step, or if the bodies are apart at the end of the step.
+    the impact is after the step, or if the bodies are apart at the end of the step.
     """
     x1, x2 = _place_at_start(m, d, body1, x, t, late), _place_at_start(m, d, body2, x, t, late)
     h = m.opt.timestep
@@ -115,7 +116,7 @@ def clear_hits(m, d):
 
 @kernel
 def keep_first_hits(m, d):
-    """Mark later hits, whose bodies have another contact with a body or an earlier hit.
+    """Mark each hit whose bodies have an earlier hit or another contact with a body: a later hit.
 
     The contact_time of a later hit becomes negative. If its pair bounces, the bodies stop where
     they touch instead, and the hit leaves the list.
@@ -153,7 +154,7 @@ def _stop_bodies(m, d, c):
 
 @inline
 def _places(m, d, c):
-    """Return the bodies of a hit, and its point on each at the start of the step."""
+    """Return the bodies of a hit, and its point on each of them at the start of the step."""
     body1, body2 = d.contact_body[c, 0], d.contact_body[c, 1]
     x1 = add3(load3(d.subtree_com, m.body_rootid[body1]), load3(d.contact_arm1, c))
     x2 = add3(load3(d.subtree_com, m.body_rootid[body2]), load3(d.contact_arm2, c))
@@ -175,7 +176,7 @@ def _is_first(d, c):
 
 @kernel
 def find_hits(d):
-    """Write to body_hit when contacts with a force hit bodies. The forces must be in d."""
+    """Write body_hit: the time at which a contact with a force hits a body. Needs the forces."""
     for c in range(d.ncon):
         t = d.contact_time[c]
         if t > 0.0 and d.contact_end[c, NORMAL] > 0.0:
@@ -186,7 +187,7 @@ def find_hits(d):
 
 @kernel
 def stop_before(m, d, body1, body2, x1, x2, normal, dist):
-    """Stop two bodies where they touch, if they touch at the ends of their paths.
+    """Stop two bodies where they touch, if they overlap at the ends of their paths.
 
     x1 and x2 are points of the two bodies with the distance `dist` at the start of the step.
     """
@@ -242,7 +243,7 @@ def _shift(d, body, v):
 
 @kernel
 def hold_back(m, d):
-    """Let hit bodies keep their old velocity until the hit: add the difference to body_shift."""
+    """Make hit bodies keep their old velocity until the hit: add the difference to body_shift."""
     if d.hits[0] != 0:
         for i in range(m.nbody):
             if d.body_hit[i] > 0.0:

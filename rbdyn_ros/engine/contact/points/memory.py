@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Memory of contacts: the forces of the step before, matched to the contacts of this step by key.
 
-The list of the last step, stick_*, is part of the state, in the axes of geom1's body, so friction
-rotates with the bodies. Both lists are sorted by key, so a single pass merges them. The remembered
-friction of points that have gone is divided among the new points of the pair: if the points of a
-face change, the sum of the friction stays the same.
+The list of the last step (the stick_ fields) is part of the state. It is in the axes of geom1's
+body, so the friction rotates with the body. Both lists are sorted by key, so a single pass merges
+them. The remembered friction of points that have disappeared is divided among the new points of
+the pair, so if the points of a face change, the sum of the friction stays the same.
 """
 
 from __future__ import annotations
@@ -33,7 +33,8 @@ from rbdyn_ros.model.declared.contact_arrays import FEATURES, NORMAL, SIZE
 def recall(d):
     """Write contact_pressed, and contact_memory and its torque in the present tangent plane."""
     c = old = 0
-    kept = min(d.nstick, len(d.stick_key))  # nstick can be any number
+    # nstick may exceed the list, because the user can set it
+    kept = min(d.nstick, len(d.stick_key))
     while c < d.ncon:
         pair = d.contact_key[c] // FEATURES
         while old < kept and d.stick_key[old] // FEATURES < pair:

@@ -18,12 +18,12 @@ from rbdyn_ros.engine.collision.kinds import PLANE
 from rbdyn_ros.engine.compiler.jit import inline, kernel
 
 GOLDEN = 0.6180339887498949
-GOLDEN_STEPS = 40  # number of iterations that find a point to 1e-8 of the length of the line
+GOLDEN_STEPS = 40  # after this many iterations the point is exact to 1e-8 of the line's length
 
 
 @inline
 def from_obstacle(m, o, x):
-    """Return the distance from a point of the world to an obstacle, and the direction away."""
+    """Return the distance from a world point to an obstacle, and the direction away from it."""
     R = load9(m.geom_mat, o)
     local = mat_vec(transposed(R), sub3(x, load3(m.geom_pos, o)))
     dist, away = distance(m.geom_type[o], load3(m.geom_size, o), local)
@@ -42,7 +42,7 @@ def distance_to_obstacle(m, o, x):
 
 @kernel
 def nearest_on_line(m, o, p, line, tilt):
-    """Return the point (0 to 1) of a line nearest to a box, with its far end raised by `tilt`.
+    """Return the point (0 to 1) of a line nearest to a box; its far end is raised by `tilt`.
 
     The distance to a convex body is convex along a line, so golden-section search finds it.
     """

@@ -4,11 +4,11 @@
 A geometry makes contact at its corners: the corners of a mesh's convex hull, the centre of a
 sphere with its radius, both ends of a capsule. A cylinder touches a plane at the lowest points of
 its rims. If the obstacle is a sphere, its centre makes contact with all geometries except meshes.
-Two boxes touch at faces and edges (boxes.py); a capsule touches a box also at the point of its
-axis nearest to the box. Where edges of cylinders and meshes can touch an obstacle, pairs.py finds
-the contacts.
+Two boxes touch at faces and edges (boxes.py). A capsule also touches a box at the point of its
+axis nearest to the box. If edges of cylinders or meshes can touch an obstacle, pairs.py finds the
+contacts.
 
-Except for planes, the points are those at the time in the step at which the two touch
+Except for planes, the points are computed for the time in the step at which the two touch
 (approach.py).
 """
 
@@ -72,7 +72,7 @@ from rbdyn_ros.engine.contact.points.rims import lowest_angle, on_rim
 from rbdyn_ros.engine.contact.points.start import start_contacts
 from rbdyn_ros.model.declared.contact_arrays import AT_END, PREPARE
 
-# points within this part of the length count as ends, which have contacts of their own
+# points within this part of the length count as ends, which have separate contacts
 NO_END = 0.01
 
 
@@ -83,11 +83,10 @@ def _by_address(table, row):
 
 @kernel
 def contact(m, d):
-    """List the contacts and prepare their law. Call `com_vel` first.
+    """List the contacts and write the constants of their law. Call `com_vel` first.
 
-    The solution of a step is a separate stage (solve_step.py). To find contacts that begin within
-    a step (late_contacts.py), the points are listed first, and the rest is written only if some
-    points are new.
+    solve_step.py solves for the forces in a separate stage. For contacts that begin within a step
+    (late_contacts.py), two calls write the list and the rest, see contact_phase.
     """
     phase = d.contact_phase[0]
     if phase != PREPARE:
@@ -109,7 +108,7 @@ def list_points(m, d):
     for g in range(m.ngeommoving):
         centre = _in_world(d, m.geom_bodyid[g], load3(m.geom_pos, g))
         reach = reach_of(m, d, m.geom_bodyid[g], centre, m.geom_rbound[g])
-        if m.npush > 0:  # pairs.py needs both, too
+        if m.npush > 0:  # these two are needed for list_pairs too
             place_geom(m, d, g, d.geom_place)
             d.geom_place[g, WAY] = reach
         for o in range(m.ngeomlink, m.ngeom):
@@ -186,7 +185,7 @@ def _time_of_touch(m, g, o, p, R, v, w, reach):
 
 @kernel
 def _gap(m, g, o, p, R, reach):
-    """Return the distance, normal and nearest point of a geometry at a pose and an obstacle."""
+    """Return distance, normal and nearest point of a geometry at p, R and an obstacle."""
     q, T, size = load3(m.geom_pos, o), load9(m.geom_mat, o), load3(m.geom_size, o)
     if m.geom_type[o] == SPHERE:
         dist, away = distance(
@@ -235,9 +234,9 @@ def _boxes(m, d, g, o, q, T, t, late, reach):
 
 @kernel
 def _beside(m, g, o, p, R, normal, reach, points, number):
-    """Return whether two edges overlap side by side by FLUSH: then they slide past each other.
+    """Return whether two edges overlap side by side by only FLUSH and slide past each other.
 
-    The faces of both sides are then equally near. The normal is arbitrary, so the contact is
+    The faces of both sides are then equally near and the normal is arbitrary, so the contact is
     dropped.
     """
     deepest, flush = np.inf, touch_depth(m, g, o)
@@ -309,7 +308,7 @@ def _lowest_corners(m, d, g, o, reach):
     normal = mat_vec(transposed(R), up)
     half, margin = load3(m.geom_half, g), reach + BOUND_MARGIN * m.geom_rbound[g]
     deep = abs(normal[0]) * half[0] + abs(normal[1]) * half[1] + abs(normal[2]) * half[2]
-    if height - deep > margin:  # its bounding box is above the plane
+    if height - deep > margin:  # the whole bounding box is above the plane
         return
     first, number = m.geom_vertadr[g], m.geom_vertnum[g]
     corners = m.vert_pos[first : first + number]
@@ -325,7 +324,7 @@ def _lowest_corners(m, d, g, o, reach):
 def _next_low(corners, n, normal, low):
     """Return the number of the next corner below a height, from n on, or the number of corners.
 
-    A separate loop keeps all its numbers in registers, so a corner takes half the time.
+    In this separate loop all numbers stay in registers, so a corner takes half the time.
     """
     for k in range(n, len(corners)):
         if dot3(normal, load3(corners, k)) < low:
@@ -353,9 +352,9 @@ def _ball(m, d, g, o, q, T, t, late, reach):
 
 @apart
 def _rims(m, d, g, o, reach):
-    """Add contacts of a plane with three points of each rim, 120 degrees apart, the lowest first.
+    """Add the contacts of a plane with three points of each rim, 120 degrees apart, lowest first.
 
-    Three such points of an end on the plane resist tilting equally in every direction.
+    Three points resist tilting equally in every direction when an end is on the plane.
     """
     centre, R = _pose(m, d, g)
     up = (m.geom_mat[o, 2], m.geom_mat[o, 5], m.geom_mat[o, 8])
@@ -370,7 +369,7 @@ def _rims(m, d, g, o, reach):
 
 @kernel
 def _middle(m, d, g, o, q, T, t, late, reach):
-    """Add the contact of the axis point of a capsule nearest to a box, unless it is an end point.
+    """Add the contact of a capsule's axis point nearest to a box, unless it is an end point.
 
     If the axis is parallel to a face, a whole segment is equally near, and both its ends make
     contact. Each end is found as the nearest point of an axis tilted a little to its side.
@@ -398,7 +397,8 @@ def _on_axis(m, d, g, o, q, T, t, late, x, reach, feature):
     slope, square = dot3(normal, line), dot3(line, line)
     part = abs(slope) / (LEVEL_SLOPE * np.sqrt(square))
     if dist > 0.0 and part > 0.5 and part < 2.0:  # the foot of the point is on the edge
-        way = -dist * slope / square  # the longest distance; the slope is linear along it
+        # where the distance is largest; its slope changes linearly along the way
+        way = -dist * slope / square
         _dist, there = from_obstacle(m, o, add_scaled3(x, line, way))
         x = add_scaled3(x, line, way * slope / (slope - dot3(there, line)))
         dist, normal = from_obstacle(m, o, x)

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Contacts between geometries of two bodies, for each pair of push_geom that is near.
 
-This separate stage is needed only if bodies of a Model push each other, or if a cylinder or mesh
-can touch an obstacle with an edge. Other contacts with obstacles are in obstacles.py.
+This separate stage is needed only if bodies of a Model can touch each other, or if a cylinder or
+mesh can touch an obstacle with an edge. Other contacts with obstacles are found in obstacles.py.
 """
 
 from __future__ import annotations
@@ -74,15 +74,15 @@ from rbdyn_ros.model.declared.data_fields import AXIS
 #: Up to this number of pairs testing each pair is faster than a sweep.
 PAIRS_WITHOUT_SWEEP = 1000
 
-#: Two normals are about the same if the cosine of the angle between them is at least this.
+#: Two normals count as similar if the cosine of the angle between them is at least this.
 SAME_NORMAL = 0.7
 
 #: Two speeds along the normals count as equal if their ratio is at least this.
 SAME_SPEED = 0.5
 
-#: Used in place of the number of a path. With AT_TOUCH the geometries touch on the first path,
-#: with AT_LATE_TOUCH on the second path. With NEXT_STEP the contact is left to the next step,
-#: because the normal at the touch differs from now.
+#: Used in place of the number of a path. AT_TOUCH: the geometries touch on the first path.
+#: AT_LATE_TOUCH: they touch on the second path. NEXT_STEP: the contact is left to the next step,
+#: because the normal at the impact differs from the present normal.
 AT_TOUCH, AT_LATE_TOUCH, NEXT_STEP = 2, 3, 4
 
 
@@ -115,7 +115,7 @@ def list_pairs(m, d, placed):
                 if _is_asked(m, place, found[n]):
                     _list_pair(m, d, found[n])
             return
-    for pair in range(m.npush):  # there are few pairs, or too many near pairs to list
+    for pair in range(m.npush):  # there are few pairs, or more near pairs than the sweep can list
         g, h = m.push_geom[pair, 0], m.push_geom[pair, 1]
         if _is_asked(m, place, pair) and bounds_near(m, place, g, h):
             _list_pair(m, d, pair)
@@ -128,9 +128,9 @@ def _is_asked(m, place, pair):
 
 @kernel
 def _list_pair(m, d, pair):
-    """List the contacts of a pair, up to the distance that the two can close in the step.
+    """List the contacts of a pair, up to the distance by which the two can approach in the step.
 
-    The geometry on the lighter tree is treated as moving relative to the other one.
+    The geometry on the lighter tree (the mover) moves; the other geometry counts as at rest.
     """
     g, h = m.push_geom[pair, 0], m.push_geom[pair, 1]
     reach, first = d.geom_place[g, WAY] + d.geom_place[h, WAY], d.ncon
@@ -183,7 +183,7 @@ def _poses(d, g, h, mover):
 
 @inline
 def _put(d, g, h, mover, poses):
-    """Write the poses of the two geometries of a pair."""
+    """Write the poses of the two geometries in a pair, first the mover's."""
     store_pose(d.geom_place, mover, poses[0], poses[1])
     store_pose(d.geom_place, g if mover == h else h, poses[2], poses[3])
 
@@ -220,7 +220,7 @@ def _way(m, mover, v, w):
 def _search(m, d, pair, g, h, mover, v, w, late, fly, reach, search, here):
     """Return the final state of a search for the time at which two geometries touch.
 
-    `here` is the result of _gap at the start of their paths.
+    `search` is the initial state, and `here` the result of _gap at the start of their paths.
     """
     start, other = _poses(d, g, h, mover), g if mover == h else h
     dist, normal, x = here
@@ -254,7 +254,10 @@ def _velocity_in_flight(m, d, mover, other, start, late):
 
 @inline
 def _turn_rate_of_skin(m, d, g, late):
-    """Return a geometry's angular velocity; 0 for a sphere, which fills the same space anyway."""
+    """Return a geometry's angular velocity.
+
+    It is 0 for a sphere, whose rotation does not move its surface.
+    """
     if m.geom_type[g] == SPHERE:
         return ZERO3
     return turn_rate_in_step(m, d, m.geom_bodyid[g], late)
@@ -279,7 +282,7 @@ def _gap(m, d, pair, g, h, mover, reach):
 
 @kernel
 def _nearest(m, d, pair, a, b, reach):
-    """Return the distance, normal and nearest points of two geometries in order, in A."""
+    """Return the distance, normal and nearest points of two geometries, in the frame of A."""
     nowhere = stack_floats(1, AXIS)
     for k in range(AXIS):
         nowhere[0, k] = 0.0
@@ -317,7 +320,7 @@ def _bounce(m, g, h):
 def _both_fly(m, d, g, h):
     """Return whether two rigid geometries belong to bodies in flight, which hits.py handles.
 
-    For springs the gap at the start of the step is used instead.
+    Geometries with springs are excluded: they use the gap at the start of the step.
     """
     if not is_rigid(m, g) or not is_rigid(m, h):
         return False
@@ -328,8 +331,8 @@ def _both_fly(m, d, g, h):
 def _as_now(m, d, g, h, mover, v, late, fly, reach, search):
     """Return whether two moving geometries touch with about the present normal.
 
-    The contact then has the points of the start. There the arms of both bodies are exact, so a
-    central force does not rotate the bodies.
+    The contact then has the points at the start of the step. The arms of both bodies are exact
+    there, so a central force does not rotate the bodies.
     """
     if fly:
         start = _poses(d, g, h, mover)
@@ -348,7 +351,7 @@ def _boxes(m, d, pair, g, h, mover, p_0, R_0, t, late, reach):
     number, normal = box_points(q, T, other, p, R, half, reach, points, names)
     if t == 0.0 and _beside(m, d, pair, g, h, mover, normal, reach, points, number):
         return
-    for n in range(number):  # the points are on h
+    for n in range(number):  # the points are on geometry h
         x = sub3(load3(points, n), scaled3(normal, 0.5 * points[n, 3]))
         _list_carried(
             m, d, pair, g, h, mover, p_0, R_0, t, late, x, normal, points[n, 3], names[n, 0]

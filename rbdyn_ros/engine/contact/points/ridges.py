@@ -1,11 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Contacts of geometries with the convex edges and corners of terrain.
 
-The contact of an edge or corner is at the point that is deepest in the geometry. An edge between
-triangles of one plane is not convex. An edge counts only for normals between the normals of its
-triangles.
-Each edge or corner is tested at the time at which the geometry touches it on its path in the step
-(approach.py).
+The contact of an edge or corner is at its point that is deepest in the geometry. An edge between
+triangles of one plane is not convex. The normal of a contact at an edge must lie between the
+normals of its triangles. An edge or corner is tested at the time at which the geometry touches it
+on its path in the step (approach.py).
 """
 
 from __future__ import annotations
@@ -59,22 +58,26 @@ from rbdyn_ros.engine.contact.points.height_grid import corner_of, first_last, g
 from rbdyn_ros.model.geometry import triangle_meshes
 from rbdyn_ros.model.geometry.height_fields import PEAK
 
-MAX_TANGENTS, HALVE_EVERY = 60, 4  # most steps of a search; every fourth one is a bisection
+# largest number of steps of a search; every fourth step is a bisection
+MAX_TANGENTS, HALVE_EVERY = 60, 4
 BESIDE_POINT = 1e-6  # step to both sides of an edge's nearest point, as a part of the edge length
-NO_END = 1e-3  # an edge point within this part of the length from a corner belongs to the corner
-END_MARGIN = 1e-3  # the ends of a common line are moved inwards by this part of its length
-POINT_LENGTH = 0.02  # a common line shorter than this part of the edge counts as one point
+# an edge point nearer to a corner than this part of the edge's length belongs to the corner
+NO_END = 1e-3
+# the ends of the line along which edge and face touch are moved inwards by this part of its length
+END_MARGIN = 1e-3
+POINT_LENGTH = 0.02  # if this line is shorter than this part of the edge, it counts as one point
 CONE_SLACK = 1e-6  # a normal may be outside the normals of an edge by this angle [rad]
-LEAST_UP = 0.05  # least component of a normal along `up`: terrain pushes to its front side
+# least component of a normal along `up`, because terrain pushes towards its front side
+LEAST_UP = 0.05
 OPPOSITE = 0.1  # two normals are opposite if their weighted mean is shorter than this
-DISTANCE_TOLERANCE = 1e-17  # error [m] of a search for the least distance
+DISTANCE_TOLERANCE = 1e-17  # allowed error [m] of a search for the least distance
 UP = (0.0, 0.0, 1.0)  # the upward direction in the frame of a height field
 _EDGE, _PEAK, _BORDER = triangle_meshes.EDGE, triangle_meshes.PEAK, triangle_meshes.BORDER
 
 
 @kernel
 def ridges(m, d, g, o, R, t, half, reach):
-    """Add the contacts of the convex edges and corners of the terrain below a geometry."""
+    """Add the contacts of a geometry with convex edges and corners of the terrain below it."""
     if m.geom_type[o] == TRIMESH:
         _of_mesh(m, d, g, o, R, t, half, reach)
     else:
@@ -146,7 +149,7 @@ def _of_mesh(m, d, g, o, R, t, half, reach):
 
 @inline
 def _edge_of_mesh(m, vert, n, k, p, q, wing, up):
-    """Return an edge of a triangle of a mesh, see _edge."""
+    """Return the edge p, q of a mesh triangle as the argument `edge` of _edge."""
     other = p
     if m.trimesh_wing[n, k] >= 0:
         other = load3(m.trimesh_vert, vert + m.trimesh_wing[n, k])
@@ -189,7 +192,7 @@ def _peak(m, d, g, o, R, t, p, corner, up, reach):
 
 @inline
 def _path(m, d, g, o, t, late):
-    """Return the velocities of a geometry at t, in the frame of the field."""
+    """Return the linear and angular velocity of a geometry at t, in the frame of the field."""
     return velocity_in_ground(m, d, g, o, t, late), turn_rate_in_ground(m, d, g, o, late)
 
 
@@ -220,7 +223,8 @@ def _is_above_all(m, o, corner, p, normal):
     grid = grid_of(m, o)
     _adr, rows, columns, _cell_x, _cell_y = grid
     r, c = corner // columns, corner % columns
-    for n in range(6):  # to the east, north and north-east, then the opposite ones
+    # the neighbours to the east, north and north-east, then the opposite neighbours
+    for n in range(6):
         sign = 1 if n < 3 else -1
         rr, cc = r + sign * (n % 3 != 0), c + sign * (n % 3 != 1)
         if rr < 0 or rr >= rows or cc < 0 or cc >= columns:
@@ -250,9 +254,9 @@ def _edge(m, d, g, o, R, t, edge, q, feature, reach):
     """Add the contacts of an edge of the terrain, at its deepest point in the geometry.
 
     The geometry moves on its path. An edge along a face of the geometry touches at both ends of
-    its part below the face. `edge` holds: its start; the vector to its end q; the third corners of
-    its two triangles, with the start in place of a missing corner; and the direction upwards
-    between both triangles.
+    its part below the face. `edge` holds the start, the vector to the end q, the third corners of
+    the edge's two triangles (the start in place of a missing corner), and the upward direction
+    between the triangles.
     """
     p, line = edge[0], edge[1]
     if not _is_beside(m, g, R, t, p, q, reach):
@@ -296,7 +300,7 @@ def _time_of_touch(m, g, R, t, p, line, path):
 def _edge_at(m, d, g, o, R_0, t_0, edge, path, time, place, feature):
     """Add the contacts at an edge of the terrain, at a time of a path from t_0, R_0.
 
-    `place` (0 to 1) is the deepest point of the edge at the start.
+    `place` (0 to 1) is the deepest point of the edge at the start of the step.
     """
     p, line = edge[0], edge[1]
     length = np.sqrt(dot3(line, line))
@@ -311,7 +315,8 @@ def _edge_at(m, d, g, o, R_0, t_0, edge, path, time, place, feature):
     if min(before, after) - there < POINT_LENGTH * tilt:  # the edge lies along a face
         low = _deepest(m, g, R, t, p, line, tilt, np.inf)
         high = _deepest(m, g, R, t, p, line, -tilt, np.inf)
-        inside = END_MARGIN * (high - low)  # at the ends of the line another face is equally near
+        # exactly at the ends of the line another face is equally near
+        inside = END_MARGIN * (high - low)
         low, high = low + inside, high - inside
     if low > NO_END and low < 1.0 - NO_END:
         _edge_point(m, d, g, o, R_0, t_0, R, t, edge, low, path, time, feature)
@@ -321,10 +326,11 @@ def _edge_at(m, d, g, o, R_0, t_0, edge, path, time, place, feature):
 
 @kernel
 def _deepest(m, g, R, t, p, line, tilt, reach):
-    """Return the point (0 to 1) of a line nearest to a geometry, its far end raised by `tilt`.
+    """Return the point (0 to 1) of a line nearest to a geometry; the far end is raised by `tilt`.
 
     If the line is farther away than `reach`, return -1. The distance to a convex body is convex
-    along a line: it is above its tangents, and its minimum is between two of opposite slopes.
+    along a line: it is above its tangents, and its minimum is between two tangents of opposite
+    slope.
 
     Source: Kelley, The cutting-plane method for solving convex programs, 1960.
     """
@@ -363,10 +369,11 @@ def _along(m, g, R, t, p, line, tilt, place):
 def _edge_point(m, d, g, o, R_0, t_0, R, t, edge, place, path, time, feature):
     """Add the contact of a point of an edge, unless other terrain is nearer there.
 
-    Where an edge of the geometry crosses, the normal is the weighted mean of the normals on both
-    sides that is perpendicular to the terrain's edge: with w1 n1 + w2 n2 = w n, the distance along
-    n is 1 / w of the distance along n1 and n2. In the middle of a thin geometry both normals are
-    opposite: the normal that leads down counts, so the terrain pushes upwards.
+    If an edge of the geometry crosses the terrain's edge, the normal n is the weighted mean of the
+    normals on both sides that is perpendicular to the terrain's edge, w n = w1 n1 + w2 n2. The
+    distance along n is 1 / w times the distance along n1 and n2. In the middle of a thin geometry
+    the two normals are opposite; the normal that leads down is used, so that the terrain pushes
+    upwards.
     """
     p, line, wing, other, up = edge
     x = add_scaled3(p, line, place)

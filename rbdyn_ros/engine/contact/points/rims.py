@@ -8,7 +8,7 @@ import numpy as np
 from rbdyn_ros.engine.algebra.spatial import mat_vec, transposed
 from rbdyn_ros.engine.compiler.jit import inline
 
-#: A cylinder tilted by less than this [rad] stands on fixed points of its rim.
+#: If a cylinder is tilted by less than this [rad], fixed points of its rim are used.
 UPRIGHT_TILT = 1e-6
 
 
@@ -16,7 +16,7 @@ UPRIGHT_TILT = 1e-6
 def lowest_angle(R, up):
     """Return the angle about the axis of a cylinder at which its rims are lowest."""
     x, y, _ = mat_vec(transposed(R), up)
-    # the lowest point would be a rounding error
+    # rounding errors would determine the lowest point
     upright = x * x + y * y < UPRIGHT_TILT * UPRIGHT_TILT
     return 0.0 if upright else np.arctan2(-y, -x)
 

@@ -60,7 +60,7 @@ def start_contacts(m, d):
 
 @inline
 def velocity_of(m, d, c):
-    """Return the velocity of geom2 at a contact, relative to geom1, at the start of the step."""
+    """Return the velocity of geom2's surface relative to geom1's, at the start of the step."""
     v = _velocity_of_bodies(m, d, c)
     return add3(v, _belts(m, d, c)) if _has_belt(m, d, c) else v
 
@@ -77,7 +77,7 @@ def _velocity_of_bodies(m, d, c):
 
 @inline
 def _has_belt(m, d, c):
-    """Return whether a surface of a contact moves along its geometry."""
+    """Return whether a surface of a contact is a belt, which moves along its geometry."""
     geom1, geom2 = d.contact_geom[c, 0], d.contact_geom[c, 1]
     one, other = load3(m.geom_velocity, geom1), load3(m.geom_velocity, geom2)
     return dot3(one, one) + dot3(other, other) > 0.0
@@ -85,7 +85,7 @@ def _has_belt(m, d, c):
 
 @inline
 def _belts(m, d, c):
-    """Return the velocity of geom2's surface relative to geom1's, with belts."""
+    """Return the part of the relative surface velocity at a contact that belts cause."""
     return sub3(_belt(m, d, c, 1), _belt(m, d, c, 0))
 
 

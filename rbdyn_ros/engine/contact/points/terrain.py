@@ -4,12 +4,11 @@
 This separate stage is needed only for a Model with terrain. A geometry touches
 
 - the triangles below its corners, as planes; a sphere or an end of a capsule touches all triangles
-  on which its nearest point lies, and a rim of a cylinder touches the triangles below its lowest
-  points (`field_rims.py`);
-- the convex edges and corners of the terrain (`ridges.py`).
+on which its centre has its foot, and a rim of a cylinder touches the triangles below its lowest
+points (`field_rims.py`); - the convex edges and corners of the terrain (`ridges.py`).
 
 Flat terrain has no convex edges, so it acts as a plane: bodies do not catch on its inner edges.
-Corners and spheres touch the triangles on which their path meets the ground in the step.
+Corners and spheres touch the triangles that their path meets in the step.
 
 Source: Ericson, Real-Time Collision Detection, 2005, section 5.1.5 (regions of a triangle).
 """
@@ -104,7 +103,7 @@ def list_field(m, d, g, o):
 
 @kernel
 def _ball(m, d, g, o, x, end, reach):
-    """Add the contacts of a sphere at x with the triangles on which the foot of x lies."""
+    """Add the contacts of a sphere with the triangles on which the foot of its centre x lies."""
     first, radius, walk = d.ncon, m.geom_radius[g], stack_ints(WALK, 1)
     most = radius + reach
     triangle, dist, normal = ground_at(m, o, x, most)
@@ -138,7 +137,7 @@ def _ball(m, d, g, o, x, end, reach):
 
 @inline
 def _meets(m, d, g, o, triangle, x, dist, normal):
-    """Return whether a sphere has its foot on a triangle, now or where it touches the plane."""
+    """Return whether a sphere's centre has its foot on a triangle, now or when they touch."""
     radius = m.geom_radius[g]
     for late in range(paths(d)):
         v, t = velocity_in_ground(m, d, g, o, x, late), 0.0

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The triangles of a mesh that support a point.
 
-A triangle supports a point if the foot of the point on its plane is on the triangle. The nearest
-such triangle decides whether the point is inside. Another triangle with the point behind it counts
-only if it and the nearest triangle meet like the sides of a valley.
+A triangle can support a point if the foot of the point on its plane is on the triangle. The
+nearest such triangle decides whether the point is inside. Another triangle, with the point behind
+it, counts only if it and the nearest triangle meet like the sides of a valley.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from rbdyn_ros.model.geometry.triangle_meshes import BENT, CONCAVE
 #: sides.
 BEYOND = 4.0
 
-#: Two distances count as equal if they differ by less than this part.
+#: Two distances count as equal if their relative difference is less than this.
 AS_NEAR = 1e-9
 
 #: Two triangles face each other if the cosine of the angle between their normals is below this.
@@ -39,8 +39,8 @@ OPPOSITE_SIDES = -0.5
 def is_over(m, o, triangle, x, dist):
     """Return whether the foot of a point on the plane of a triangle is on the triangle.
 
-    The foot may be outside the triangle by about FLUSH, and farther at a concave edge, so that two
-    triangles have no gap between them.
+    The foot may be outside the triangle by about FLUSH, and farther at a concave edge, so that
+    there is no gap between adjacent triangles.
     """
     _vert, face, _number, _node = mesh_of(m, o)
     normal, corners = load3(m.trimesh_normal, face + triangle), corners_of(m, o, triangle)

@@ -1,20 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The slip in a step because bodies move on arcs instead of straight lines.
+"""The slip that arises in a step because bodies move on arcs instead of straight lines.
 
-A step moves every joint at a constant velocity, q' = q + h v', so the relative velocity of the
-surfaces at a contact changes during the step by h u'. Friction acts against its mean, u + h/2 u',
-with
+A step moves every joint at a constant velocity, q' = q + h v'. The relative velocity of the
+surfaces at a contact nevertheless changes by h u' during the step. Friction acts against its mean,
+u + h/2 u', with
 
     u' = a + w x s
 
-a is the relative acceleration, at constant joint velocities, of the two points that touch: a free
-body moves along the tangent of its arc, but the hand that holds it moves along the arc. With this
-term sticking bodies have not slipped at the end of the step. w is the relative angular velocity,
-and s the velocity of the contact point over the two surfaces (rolling.py). For a ball on a plane,
-s = R w x n and u' = 0.
+a is the relative acceleration of the two points in contact at constant joint velocities: a free
+body moves along a tangent, but the hand that holds it moves along an arc. With this term sticking
+bodies do not slip in the step. w is the relative angular velocity, and s the velocity of the
+contact point over the two surfaces (rolling.py). For a ball on a plane, s = R w x n and u' = 0.
 
-Only friction needs this correction. The normal force depends on the distance, so its errors do not
-add up.
+Only friction needs this correction: the normal force depends on the distance, so its errors do not
+accumulate.
 
 Source: Ryckaert, Ciccotti, Berendsen, Numerical integration of the Cartesian equations of motion
 of a system with constraints, 1977 (SHAKE: forces along J(q), constraints satisfied at q').
@@ -45,7 +44,7 @@ STRAIGHT = 1e-12
 
 @kernel
 def follow_arcs(m, d):
-    """Add h/2 u' along the surfaces to contact_vel, and half the change of w to contact_spin."""
+    """Add h/2 u' across the normal to contact_vel, and half the change of w to contact_spin."""
     c = 0
     while c < d.ncon:
         body1, body2, end = d.contact_body[c, 0], d.contact_body[c, 1], next_bodies(d, c)
@@ -64,7 +63,7 @@ def _follow(m, d, c, end):
     w, turning = sub3(arc2[2], arc1[2]), sub3(arc2[1], arc1[1])
     for n in range(c, end):
         normal, lever = load3(d.contact_normal, n), load3(d.contact_lever, n)
-        shift = cross3(lever, normal)  # shifts the arms to the point at which friction acts
+        shift = cross3(lever, normal)  # from the contact point to the point at which friction acts
         a = _acceleration(arc2, add3(load3(d.contact_arm2, n), shift))
         if body1 > 0:
             a = sub3(a, _acceleration(arc1, add3(load3(d.contact_arm1, n), shift)))
@@ -80,19 +79,19 @@ def _follow(m, d, c, end):
 def _arc(m, d, body):
     """Return the motion of a body at constant joint velocities, at the com of its tree.
 
-    The motion is the acceleration there, the angular acceleration and the angular velocity.
+    Returns the acceleration of that point, the angular acceleration and the angular velocity.
     """
     A, V, up = load6(d.cacc_bias, body), load6(d.cvel, body), load6(d.cacc_bias, 0)
     w = (V[0], V[1], V[2])
     a = add3((A[3] - up[3], A[4] - up[4], A[5] - up[5]), cross3(w, (V[3], V[4], V[5])))
     if is_single(m, d, body):
-        a = ZERO3  # the centre of mass of a single body moves straight on
+        a = ZERO3  # the centre of mass of a single free body moves along a straight line
     return a, (A[0], A[1], A[2]), w
 
 
 @inline
 def _is_straight(arc):
-    """Return whether a body moves straight up to rounding errors, or is at rest."""
+    """Return whether a body is at rest or moves straight, apart from rounding errors."""
     a, turning, w = arc
     return dot3(a, a) + dot3(turning, turning) < STRAIGHT * STRAIGHT and dot3(w, w) < STRAIGHT
 

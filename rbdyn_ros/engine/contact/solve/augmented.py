@@ -5,15 +5,16 @@ A contact presses if
 
     p = f_n - r (u_n - push / slope + f_n / slope)
 
-is positive, and slips if the force f_t + r (u* - u_t), with u* = (memory - f_t) / D, leaves the
-disc of the radius mu p: an augmented Lagrangian. At the solution p is f_n, for any r. These r are
-in contact_steep, for the normal force and for friction: 1 / (h w), where w is the acceleration
-that a unit force gives its own point, as if nothing else touched its bodies. A larger r turns the
-velocity of an iterate into too large a force, and contacts press and slip in turns.
+is positive. It slips if the force f_t + r (u* - u_t), with u* = (memory - f_t) / D, leaves the
+disc of radius mu p. This is an augmented Lagrangian: at the solution p is f_n, for any r. The two
+values of r, for the normal force and for friction, are in contact_steep. They are 1 / (h w), where
+w is the acceleration of the contact point by a unit force, as if nothing else touched the bodies.
+With a larger r an iterate's velocity would give too large a force, and contacts would press and
+open alternately.
 
-Where contacts switch back and forth nevertheless, the corners of p and of the disc are rounded off
-over a force e: max(0, x) becomes (x + sqrt(x^2 + 4 e^2)) / 2, and the length of the force beyond
-the disc likewise. Then all contacts press a little, and e goes to zero (islands.py).
+If contacts still alternate, the kinks of the law are smoothed over a force e: max(0, x) becomes (x
++ sqrt(x^2 + 4 e^2)) / 2, both for p and for the part of the force beyond the disc. Then all
+contacts press a little, and e is reduced to zero (islands.py).
 
 Source: Alart, Curnier, A mixed formulation for frictional contact problems prone to Newton like
 solution methods, 1991; Alart, How to overcome indetermination and interpenetration in granular
@@ -40,7 +41,7 @@ TINY = 1e-300
 
 @inline
 def write_steep(m, d, c):
-    """Write contact_steep."""
+    """Write contact_steep: the factors r of a contact, for the normal force and for friction."""
     along1, across1 = _mobilities(m, d, c, 0, load3(d.contact_arm1, c))
     along2, across2 = _mobilities(m, d, c, 1, load3(d.contact_arm2, c))
     h = m.opt.timestep
@@ -51,7 +52,7 @@ def write_steep(m, d, c):
 
 @inline
 def _mobilities(m, d, c, side, arm):
-    """Return the acceleration by a unit force along the normal, and the mean across the normal.
+    """Return one side's acceleration by a unit force along the normal, and the mean across it.
 
     For a free body the mean of its moments of inertia is used.
     """
@@ -69,15 +70,15 @@ def _mobilities(m, d, c, side, arm):
 
 @inline
 def presses_by_law(d, c):
-    """Return whether p of a contact is the force of the law, as for springs and soft contacts."""
+    """Return whether p is the law's force at the velocity, as for springs and soft contacts."""
     return d.contact_spring[c, SLOPE] <= d.contact_steep[c, 0] or d.contact_spring[c, WIDTH] != 0.0
 
 
 @inline
 def pressed(d, c, leaving, force, e):
-    """Return p of a contact, the normal force of the law at the solution, and its slope.
+    """Return p of a contact, which is its normal force at the solution, and the slope of p.
 
-    The slope is the derivative of the rounded-off maximum by its argument.
+    The slope is the derivative of the smoothed maximum by its argument.
     """
     if presses_by_law(d, c):
         return normal_force(d, c, leaving)[0], 1.0
@@ -87,7 +88,7 @@ def pressed(d, c, leaving, force, e):
 
 @inline
 def positive_part(x, e):
-    """Return max(0, x), rounded off over e, and its slope."""
+    """Return max(0, x), smoothed over e, and its derivative."""
     if e == 0.0:
         return (x, 1.0) if x > 0.0 else (0.0, 0.0)
     root = np.sqrt(x * x + 4.0 * e * e)
@@ -97,7 +98,10 @@ def positive_part(x, e):
 
 @inline
 def gripped(d, c, u, across, pressing, e):
-    """Return the friction of p at the velocity u. `across` is f_t."""
+    """Return the friction for the normal force `pressing`, p, at the velocity u.
+
+    `across` is f_t.
+    """
     if is_viscous(d, c):
         return scaled3(u, -d.contact_grip[c, PENALTY])
     wanted, _length, radius, reach, _slips = _disc(d, c, u, across, pressing, e)
@@ -108,8 +112,8 @@ def gripped(d, c, u, across, pressing, e):
 def _disc(d, c, u, across, pressing, e):
     """Return the force that the disc bounds, its length, and the radius of the disc.
 
-    Friction is the force times radius / reach. The reach, which is returned, too, is the larger of
-    length and radius, rounded off. The last result is the derivative of the reach by the length.
+    Two more results are the reach, which is the smoothed maximum of length and radius, and its
+    derivative by the length. Friction is the force times radius / reach.
     """
     mu, share = d.contact_grip[c, MU], d.contact_steep[c, 1] / d.contact_grip[c, PENALTY]
     wanted = add_scaled3(load3(d.contact_memory, c), u, -d.contact_grip[c, PENALTY])
@@ -121,10 +125,10 @@ def _disc(d, c, u, across, pressing, e):
 
 @inline
 def grip_slopes(d, c, u, across, pressing, e):
-    """Return how friction depends on the velocity u and on p, for contacts that are not viscous.
+    """Return the derivatives of Coulomb friction f by the velocity u and the normal force p.
 
-    D is the penalty, and t the direction of the slip. Across t friction is (memory - D u) a / D,
-    along t it is f = b - k (t . u) + rate p. Return a, k, t, rate and f.
+    Returns a, k, t, rate and f: t is the direction of the slip, -a the derivative across t by u,
+    -k the derivative along t by u, and rate the derivative along t by p.
     """
     wanted, length, radius, reach, slips = _disc(d, c, u, across, pressing, e)
     if reach == 0.0:
@@ -141,7 +145,7 @@ def grip_slopes(d, c, u, across, pressing, e):
 
 @inline
 def misses(d, c, u, leaving, across, force, e):
-    """Return the squared difference of a contact's forces from the forces of the law, over r."""
+    """Return the squared error of a contact's forces against the law, divided by r."""
     pressing, _slope = pressed(d, c, leaving, force, e)
     missed = (force - pressing) * (force - pressing) / d.contact_steep[c, 0]
     if is_viscous(d, c):

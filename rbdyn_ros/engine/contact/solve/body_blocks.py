@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The matrix of a step in blocks of 6 x 6, for free bodies that touch each other.
 
-The unknowns are the spatial accelerations of the bodies, about their centres of mass, the angular
-acceleration first. So the inertia of a body and the slopes of its contacts are blocks of the
-matrix as they are, without products with motion axes. block_lu.py factors the matrix.
+The unknowns are the spatial accelerations [angular; linear] of the bodies about their centres of
+mass. So the inertia of a body and the slopes of its contacts are blocks of the matrix, without
+products with motion axes. block_lu.py factors the matrix.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def block_of(m, d, i):
 
 @kernel
 def grow_blocks(m, d):
-    """Write block_near; return how many blocks elimination fills in. Write skyline_row first."""
+    """Write block_near; return how many blocks elimination fills in. skyline_row must be set."""
     for b in range(m.nfree):
         d.block_number[b] = 0
     c = 0
@@ -87,8 +87,8 @@ def write_block(d, b, A):
 def add_slopes(m, d, c, p, q, r, x, y, z):
     """Add the slopes of contacts of two bodies: six columns about the centre of mass of body 2.
 
-    The point of body 2 moves by a2 - X a1, so with these columns S the blocks get S, -S X, -X^T S
-    and X^T S X.
+    The point of body 2 has the relative acceleration a2 - X a1, so with S for these columns the
+    blocks get S, -S X, -X^T S and X^T S X.
     """
     two = block_of(m, d, d.contact_body[c, 1])
     _add(d.block_diagonal[two], 0, _transposed(p, q, r, x, y, z), 1.0)
@@ -107,7 +107,7 @@ def add_slopes(m, d, c, p, q, r, x, y, z):
 
 @inline
 def add_point(m, d, c, K):
-    """Add the slope of a contact at a point: K has the force by each velocity of the point."""
+    """Add the slope of a contact at a point; the columns of K are derivatives by its velocity."""
     two, arm2 = block_of(m, d, d.contact_body[c, 1]), load3(d.contact_arm2, c)
     by2 = _by_motion(K, arm2)
     _add(d.block_diagonal[two], 0, _transposed(*_wrenches(arm2, by2)), 1.0)
@@ -121,7 +121,7 @@ def add_point(m, d, c, K):
 
 @inline
 def _by_motion(K, arm):
-    """Return the forces by the angular and linear velocities of a body with the point at `arm`."""
+    """Return the derivatives of the force by the velocities of a body, whose point is at `arm`."""
     k, l, n = K
     x, y, z = arm
     return (
@@ -142,7 +142,7 @@ def _wrenches(arm, f):
 
 @inline
 def _all_there(way, p, q, r, x, y, z):
-    """Return X^T times six wrenches: the wrenches about the point at -`way` from their own."""
+    """Return X^T times six wrenches: the wrenches about another point, displaced by -`way`."""
     return (
         _there(way, p), _there(way, q), _there(way, r),
         _there(way, x), _there(way, y), _there(way, z),

@@ -28,7 +28,7 @@ from rbdyn_ros.model.declared.contact_arrays import (
 FORCE_TOLERANCE = 5e-7
 
 #: If no force changes by more than this part of the largest force, the law is not evaluated again.
-#: The limit is above rounding errors of a body at rest, and well below FORCE_TOLERANCE.
+#: The limit is above the rounding errors of a body at rest, and well below FORCE_TOLERANCE.
 SAME_FORCE = 1e-7
 
 #: If the law is not evaluated again, a contact may pull with at most this part of the largest
@@ -38,9 +38,9 @@ PULL = 1e-9
 
 @kernel
 def write_step_and_forces(m, d):
-    """Write contact_step, from the iterate to the solution of the pass, and the forces at its end.
+    """Write contact_step, the change from iterate to solution of the pass, and the forces there.
 
-    Return True if the step is too short to change a force, and the lagged forces are right.
+    Return True if the step is too short to change a force, and the lagged forces are correct.
     """
     h, largest, changed = m.opt.timestep, 0.0, 0.0
     for c in range(d.ncon):
@@ -68,7 +68,7 @@ def write_step_and_forces(m, d):
 
 @inline
 def _all_right(d, largest):
-    """Return whether friction and torques are right at all contacts, and no contact pulls."""
+    """Return whether friction and torques satisfy the law everywhere, and no contact pulls."""
     for c in range(d.ncon):
         pressing = d.contact_end[c, NORMAL]
         pulls = d.contact_force_slope[c, ALONG] > 0.0 and pressing < -PULL * largest
@@ -81,10 +81,10 @@ def _all_right(d, largest):
 
 @inline
 def _friction_right(d, c, pressing, most):
-    """Return whether the friction of a contact is right.
+    """Return whether the friction of a contact satisfies the law up to the force `most`.
 
-    It is right if the lagged force equals the normal force, or the contact sticks within the cone
-    of its normal force.
+    It does if the lagged force equals the normal force, or the contact sticks within the friction
+    cone of its normal force.
     """
     force, mu = load3(d.contact_end, c), d.contact_grip[c, MU]
     if d.contact_force_slope[c, ACROSS] == d.contact_grip[c, PENALTY]:  # the contact sticks
@@ -96,7 +96,7 @@ def _friction_right(d, c, pressing, most):
 
 @inline
 def _torques_right(d, c, pressing, most):
-    """Return whether the torques are right up to `most`, a force times the contact's size."""
+    """Return whether the torques satisfy the law up to the force `most` times the size."""
     normal, torque = load3(d.contact_normal, c), load3(d.contact_end_torque, c)
     penalty = d.contact_grip[c, TURN_PENALTY]
     torsional, rolling = d.contact_grip[c, TORSIONAL], d.contact_grip[c, ROLLING]
@@ -116,9 +116,9 @@ def compare_with_law(d):
     """Compare the law at the end of contact_step with the linearised forces.
 
     Returns:
-        Largest error of a force for the present lagged forces; largest error of the radius of a
-        friction disc; largest change of friction if the discs were right; largest normal force;
-        and the sums over contacts of (f1 - f0) . step, step . C step and f0 . step.
+        Largest error of a force for the present lagged forces; largest error of a friction disc's
+        radius; largest change of friction if the radii were exact; largest normal force; and the
+        sums over contacts of (f1 - f0) . step, step . C step and f0 . step.
     """
     missed, disc, wrong, most, gained, curve, before = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
     for c in range(d.ncon):

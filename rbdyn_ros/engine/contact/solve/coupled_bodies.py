@@ -1,14 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """Accelerations of a step in which moving bodies touch each other.
 
-The slope of a contact with the world adds to the inertia of one body, which the articulated-body
-algorithm handles. The slope of a contact between two moving bodies couples the dofs of both: the
-matrix of the step, H = M + h B + h J^T C J, is factored as a whole (skyline.py). Separate trees
-cause no fill-in, so groups of touching trees need not be searched.
+The slope of a contact with the world is added to the inertia of one body, which the
+articulated-body algorithm handles. The slope of a contact between two moving bodies couples the
+dofs of both: the matrix of the step, H = M + h B + h J^T C J, is factored as a whole (skyline.py).
+Separate trees cause no fill-in, so groups of touching trees need not be searched.
 
-J of a contact has the dofs on the paths from its two bodies up to their lowest common ancestor:
-the dofs above this ancestor move both bodies alike. Everything else is as in coupled.py. Where all
-bodies are free, other unknowns make a pass cheaper (free_bodies.py).
+J of a contact has columns for the dofs on the paths from its two bodies up to their lowest common
+ancestor; the dofs above this ancestor move both bodies together. Everything else is as in
+coupled.py. If all bodies are free, other unknowns make a pass of dynamics cheaper
+(free_bodies.py).
 """
 
 from __future__ import annotations
@@ -55,7 +56,7 @@ from rbdyn_ros.engine.tree.skyline import (
 )
 from rbdyn_ros.model.declared.options import FORCE
 
-#: The trees are ordered if elimination fills in more than one block for this many contacts.
+#: The trees are ordered if elimination fills in more than 1 / FILLED blocks per contact.
 FILLED = 4
 
 
@@ -66,7 +67,7 @@ def _by_address(table, row):
 
 @kernel
 def accelerate_coupled_bodies(m, d):
-    """Write qacc_step. Linearise the contacts first; solver_niter must be 0 in the first pass."""
+    """Write qacc_step. Linearise contacts first; solver_niter must be 0 in a step's first pass."""
     h = m.opt.timestep
     d.implicit_step[0], d.efc_share[0] = h, 0.5
     if d.solver_niter == 0:
@@ -115,7 +116,7 @@ def _solve_with_constraints(m, d):
 def begin_coupled(m, d):
     """Write M and the elimination tree, which are the same in all passes for a list of contacts.
 
-    If the trees are ordered, they keep their order for later lists of the step.
+    Once the trees are ordered, they keep their order for later lists of the step.
     """
     if d.accelerate_stage == 0 and not are_free(m, d):
         crb(m, d)
@@ -143,7 +144,7 @@ def order_and_grow(m, d):
 
 @kernel
 def grow_tree(m, d):
-    """Write the elimination tree. Write skyline_row first.
+    """Write the elimination tree; skyline_row must be set.
 
     Return the number of blocks that elimination fills in, if all bodies are free.
     """
@@ -238,7 +239,7 @@ def _common_ancestor(m, body1, body2):
 
 @inline
 def _list_path(m, d, body, top, number, sign, arm):
-    """Write path_row and path_axis from a body up to `top`; return the number of dofs listed."""
+    """Write path_row and path_axis from a body up to `top`; return the new number of entries."""
     while body != top:
         j = body - 1
         first = m.jnt_dofadr_all[j]

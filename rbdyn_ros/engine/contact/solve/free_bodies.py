@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The pass of dynamics where all bodies of a Model are free and some touch each other.
+"""The pass of dynamics if all bodies of a Model are free and some of them touch each other.
 
 Its matrix has a block for each body (body_blocks.py). A body that touches no other moving body is
-solved alone. With S the axes of a free joint, shifts e and turns r of which each moves the centre
-of mass by s, a = S qacc is
+solved separately. A free joint has three linear axes e and three rotation axes r; a rotation about
+r moves the centre of mass by s. Then a = S qacc is
 
-    w = sum of r q,  v = sum of e q' + sum of s q,  q being the turns and q' the shifts
+    w = sum of r q,  v = sum of e q' + sum of s q,  with rotations q and translations q'
 """
 
 from __future__ import annotations
@@ -35,13 +35,13 @@ from rbdyn_ros.model.declared.options import IMPLICIT
 
 @inline
 def are_free(m, d):
-    """Return whether all bodies are single free bodies whose motion only contact limits."""
+    """Return whether all bodies are single free bodies and nothing but contact constrains them."""
     return m.nflight == m.nbody - 1 and d.accelerate_stage == 0 and d.nstopped == 0
 
 
 @kernel
 def accelerate_free_bodies(m, d):
-    """Write qacc_step and a from linearised contacts and the elimination tree of skyline."""
+    """Write qacc_step and a, from the linearised contacts and the elimination tree in d."""
     h = m.opt.timestep
     for i in range(1, m.nbody):
         A, b = inertia_with_damping(m, d, i), block_of(m, d, i)
@@ -105,7 +105,7 @@ def _with_damping(m, d, i, A):
 
 @inline
 def _axes(m, d, i):
-    """Return e, r and s of a free joint."""
+    """Return the axes e, r and s of the free joint of body i, see above."""
     k = m.body_dofadr[i]
     x, y, z = load6(d.cdof, k), load6(d.cdof, k + 1), load6(d.cdof, k + 2)
     r, s, t = load6(d.cdof, k + 3), load6(d.cdof, k + 4), load6(d.cdof, k + 5)
@@ -148,7 +148,7 @@ def write_force(m, d, i):
 
 @inline
 def force_on(m, d, i):
-    """Return the force on a body at the start of the step: F - p with S^T F = tau."""
+    """Return the force on a body at the step's start: F - p with S^T F = tau and bias force p."""
     first, (shifts, turns, moves) = m.body_dofadr[i], _axes(m, d, i)
     p = applied_bias(m, d, i, m.opt.timestep)
     force = _sum(shifts, _joint_force(d, first))
@@ -167,14 +167,14 @@ def _joint_force(d, k):
 
 @inline
 def write_acceleration(m, d, i, a, qacc):
-    """Write the acceleration of a body, from skyline_x, and the accelerations of its dofs."""
+    """Write a body's acceleration, from skyline_x, to `a`, and its dofs' accelerations to qacc."""
     found = load_row(d.skyline_x, 6 * block_of(m, d, i))
     spread_acceleration(m, d, i, found, a, qacc)
 
 
 @inline
 def spread_acceleration(m, d, i, found, a, qacc):
-    """Write the acceleration `found` of a body, and those of its dofs."""
+    """Write the acceleration `found` of a body to `a`, and its dofs' accelerations to `qacc`."""
     first, (shifts, turns, moves) = m.body_dofadr[i], _axes(m, d, i)
     store6(a, i, found)
     turn = _along(turns, _first(found))

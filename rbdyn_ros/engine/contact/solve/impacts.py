@@ -3,13 +3,14 @@
 
 With restitution e a contact separates with e times its closing speed, whatever friction does.
 Friction that reverses the slip can then add energy (Kane, Levinson, Dynamics: theory and
-applications, 1985). Impulses P change the kinetic energy by P . (v + u) / 2. Without restitution
-this is at most zero. With the share s of each contact's e it is convex in s as long as the same
-contacts press and slip. So the share at which the chord between two shares is zero adds no energy.
+applications, 1985). Impulses P change the kinetic energy by P . (v + u) / 2, with the velocities v
+before and u after. Without restitution this is at most zero. If each contact has the share s of
+its e, it is convex in s as long as the same contacts press and slip. So the share at which the
+chord between two shares is zero adds no energy.
 
-In robots the Coriolis forces c matter, too: evaluated at the start of the step they change the
-energy by h (u . c(u) - (v + u) / 2 . c), which is h |w| times that of the impact in order of
-magnitude.
+In robots the Coriolis forces c matter too. Because they are evaluated at the start of the step,
+they change the energy by h (u . c(u) - (v + u) / 2 . c). This is of the order of h |w| times the
+energy of the impact, with the angular velocity w.
 
 Source: Moreau, Unilateral contact and dry friction in finite freedom dynamics, 1988.
 """
@@ -38,7 +39,7 @@ from rbdyn_ros.engine.tree.rne import bias_force
 from rbdyn_ros.model.declared.contact_arrays import IS_SPRING, NORMAL, REBOUNDS
 from rbdyn_ros.model.declared.options import IMPLICIT, IMPLICIT_MIDPOINT
 
-#: Work below this part of the impulses' work at the start of the step counts as zero.
+#: Work below this part of the impulses' work with the starting velocities counts as zero.
 NO_WORK = 1e-6
 
 
@@ -83,7 +84,7 @@ def _power_of_coriolis(m, d):
 
 @inline
 def _take_velocity(m, d, share):
-    """Write qvel and the bias forces after a share of the step; rk_rate is the first velocity."""
+    """Write qvel and the bias forces after a share of the step; rk_rate has the first velocity."""
     for k in range(m.nv):
         d.qvel[k] = d.rk_rate[k] + share * m.opt.timestep * d.qacc_step[k]
     com_vel(m, d)
@@ -105,7 +106,7 @@ def _power(m, d, share):
 
 @inline
 def any_rebounds(d):
-    """Return whether restitution acts at a contact."""
+    """Return whether any contact bounces."""
     found = False
     for c in range(d.ncon):
         found = found or d.contact_spring[c, REBOUNDS] > 0.0
@@ -114,7 +115,7 @@ def any_rebounds(d):
 
 @kernel
 def weaken_rebounds(m, d, share):
-    """Let all contacts of an impact leave with a share of their restitution."""
+    """Give all contacts that bounce a share of their restitution."""
     for c in range(d.ncon):
         if d.contact_spring[c, REBOUNDS] > 0.0:
             rebound(m, d, c, d.contact_vel[c, NORMAL], share)

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Islands: groups of trees that are connected by contacts.
 
-Nothing couples two islands in a step, so each island is solved by itself: a solved island is not
-factored again while others still move, and each island moves by its own share of a Newton step
+Nothing couples two islands in a step, so each island is solved separately: a solved island is not
+factored again while others still iterate, and each island takes its own share of a Newton step
 (newton.py). An island has the number of one of its bodies. body_island is the island of a body.
 """
 
@@ -14,39 +14,42 @@ from rbdyn_ros.engine.compiler.jit import inline, kernel
 from rbdyn_ros.model.declared.contact_arrays import NORMAL
 
 #: Columns of island_search: the error of its forces; its largest normal force; the measure of the
-#: line search at the iterate, at the trial, and at the best trial; shares of the step.
+#: line search at the iterate, at the trial, and at the best trial; the shares of the step at the
+#: trial and at the best trial.
 MISSED, MOST, START, TRIAL, BEST, TRIAL_SHARE, BEST_SHARE = 0, 1, 2, 3, 4, 5, 6
-#: More columns: the number of short steps, and the number of passes that found the island solved;
-#: the force e over which the law is rounded off, the number of bad steps, the number of contacts,
-#: and the mean normal force at first.
+#: More columns: the number of short steps; the number of passes that found the island solved; the
+#: force e over which the law is smoothed; the number of bad steps; the number of contacts; and the
+#: mean normal force at the start.
 SHORT, NEAR, ROUND, BAD, CONTACTS, FORCE = 7, 8, 9, 10, 11, 12
 
 #: Values of island_works: the island is given up, is solved, is unsolved, or its share of the step
 #: is found.
 GIVEN_UP, SOLVED, WORKS, SEARCHED = -1, 0, 1, 2
 
-#: An island is given up after MOST_SHORT steps of which less than the share LONG was taken.
+#: A step is short if less than the share LONG of it is taken. After MOST_SHORT such steps the
+#: island is given up.
 MOST_SHORT, LONG = 12, 1.0 / 16.0
 
-#: A step that reduces the measure to this part is taken without another trial.
+#: A step that reduces the measure to less than this part is taken without another trial.
 GOOD = 0.01
 
-#: The law is rounded off after MOST_BAD steps that leave more than the part SLOW of the measure,
-#: at first over the part FIRST_ROUND of the mean force.
+#: A step is bad if it leaves more than the part SLOW of the measure. After MOST_BAD such steps the
+#: law is smoothed, at first over e = FIRST_ROUND times the mean force.
 MOST_BAD, SLOW, FIRST_ROUND = 2, 0.4, 0.1
 
 #: Factors of e: after a whole step that leaves less than 1e-4, less than 1e-2, or more of the
-#: measure, and after a shorter step of more than a fifth. An e below LEAST_ROUND times the force
-#: is zero.
+#: measure, and after a share of more than a fifth. If e is below LEAST_ROUND times the mean force,
+#: it becomes zero.
 QUICKLY, STEADILY, CAREFULLY, HARDLY, LEAST_ROUND = 1e-3, 0.1, 0.3, 0.7, 1e-4
 
 #: After every STUCK short steps e grows by the factor MORE, and the whole step is taken.
 STUCK, MORE = 3, 100.0
 
-#: An island whose error is below the tolerance but above this part of it takes one more step.
+#: If the error of an island is below the tolerance, but above this part of it, the island takes
+#: one more step.
 EXACT = 0.2
 
-#: Most halvings of the share of a step.
+#: Largest number of halvings of a step's share.
 HALVINGS = 10
 
 
@@ -64,7 +67,8 @@ def find_islands(m, d):
             b = _top(d, m.body_rootid[d.contact_body[c, 1]])
             d.body_island[max(a, b)] = min(a, b)
     for i in range(1, m.nbody):
-        # a root is no later than its bodies, and an island no later than its roots
+        # the number of a root is at most the body's, and the number of an island at most the
+        # root's
         d.body_island[i] = d.body_island[d.body_island[i]]
 
 
@@ -140,16 +144,16 @@ def start_search(m, d):
 
 @kernel
 def next_shares(m, d):
-    """Evaluate the measures of the trials; return whether an island needs another trial.
+    """Halve the shares of trials that are not good enough; return whether any needs another trial.
 
-    An island whose step is not finite (a pivot was zero) gives up where it is.
+    If the step of an island is not finite because a pivot was zero, the island is given up.
     """
     found = False
     for i in range(1, m.nbody):
         if d.body_island[i] != i or d.island_works[i] != WORKS:
             continue
         search = d.island_search[i]
-        if not search[TRIAL] < np.inf:  # the pass found no step, so no share of it helps
+        if not search[TRIAL] < np.inf:  # the step is not finite, so no share of it helps
             search[SHORT], d.island_works[i] = MOST_SHORT, GIVEN_UP
             continue
         better = search[TRIAL] < search[BEST]
@@ -168,9 +172,9 @@ def next_shares(m, d):
 def round_off(m, d):
     """Choose e of the unsolved islands for the next pass.
 
-    An island begins with e = 0. After bad steps e is a part of its mean force, and shrinks as the
-    steps succeed. If steps become short, e grows, and the island takes a whole step: the path of
-    solutions turns back or ends at the present e.
+    An island begins with e = 0. After bad steps e becomes a part of its mean force, and it shrinks
+    as the steps succeed. If steps become short, the path of solutions turns back or ends at the
+    present e; then e grows, and the island takes a whole step.
     """
     for i in range(1, m.nbody):
         if d.body_island[i] == i and works(d, i):

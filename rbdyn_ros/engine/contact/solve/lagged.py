@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The lagged normal forces, which bound friction, move until they equal the solution's.
+"""Move the lagged normal forces, which bound friction, until they equal the solution's.
 
-Friction changes the normal forces. If the lagged forces were set to those of the last solution,
-the gap would shrink by a constant factor each time, or not at all. A better move is the
-combination of the last few moves whose effects leave the smallest gap.
+The gap is the normal force minus the lagged force. Friction changes the normal forces, so if the
+lagged forces were set to those of the last solution, the gap would shrink by a constant factor
+each time, or not at all. A better move combines the last few moves such that their effects leave
+the smallest gap.
 
 Source: Anderson, Iterative procedures for nonlinear integral equations, 1965 (type II).
 """
@@ -18,14 +19,14 @@ from rbdyn_ros.model.declared.data_fields import LAGGED_MOVES
 #: Part of the gap by which approach_lagged moves a lagged force.
 GAP_SHARE = 0.5
 
-#: Earlier moves are dropped if the effect of a move, its change of the gap, is a combination of
-#: the earlier effects except for this part.
+#: The effect of a move is its change of the gap. Earlier moves are dropped if the part of the
+#: effect that is independent of earlier effects is smaller than this.
 NEW_EFFECT = 1e-2
 
 
 @kernel
 def move_lagged(d):
-    """Move contact_lagged so that contact_gap, normal force minus lagged force, becomes small."""
+    """Move contact_lagged to make contact_gap, the normal force less the lagged force, small."""
     if d.lagged_count[0] > 0:
         _take_move(d)
     for c in range(d.ncon):
@@ -45,7 +46,10 @@ def move_lagged(d):
 
 @kernel
 def approach_lagged(d):
-    """Move contact_lagged by a part of contact_gap, because contacts switch back and forth."""
+    """Move contact_lagged by a part of contact_gap.
+
+    This is used if contacts alternate between two states.
+    """
     for c in range(d.ncon):
         d.contact_lagged[c, 1] = d.contact_lagged[c, 0]
         d.contact_gap[c, 1] = d.contact_gap[c, 0]

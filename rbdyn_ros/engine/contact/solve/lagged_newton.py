@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Newton's method for the lagged normal forces, where the moves of lagged.py do not converge.
+"""Newton's method for the lagged normal forces, used if the moves of lagged.py do not converge.
 
 The normal forces n(N) of a step are a piecewise linear function of the lagged forces N: the
 friction of a contact that slips is mu N, and changes the normal forces of all contacts. A pass of
@@ -7,15 +7,15 @@ dynamics with this friction alone gives a column of B = dn / dN, and the step is
 
     (1 + s - B) dN = n - N
 
-with s = 0, except for a few moves if the gap does not shrink. If friction presses the contacts
-down so much that it grows by itself (B > 1, as in Painleve's rod), this step leads away from the
-solution, to a smaller N: then the step is reversed, until the contact sticks.
+with s = 0, except for a few moves if the gap does not shrink. If friction increases the normal
+forces so much that it grows by itself (B > 1, as in Painleve's rod), this step leads away from the
+solution, to a smaller N. Then the step is reversed, until the contact sticks.
 
 A solution exists for any friction: n(N) is continuous, and bounded because contacts stick.
 
 Source: Brouwer's fixed-point theorem (existence); Alart, Curnier, A mixed formulation for
 frictional contact problems prone to Newton like solution methods, 1991; Dauphin et al.,
-Identifying and attacking the saddle point problem, 2014 (the other way).
+Identifying and attacking the saddle point problem, 2014 (reversed steps).
 """
 
 from __future__ import annotations
@@ -41,12 +41,13 @@ from rbdyn_ros.engine.contact.solve.passes import pass_once
 from rbdyn_ros.engine.tree.points import moved_point
 from rbdyn_ros.model.declared.contact_arrays import ALONG, MU, ROLLING, TORSIONAL
 
-#: s cycles through DAMPING_VALUES multiples of DAMPING_STEP from 0, each for DAMPING_MOVES.
+#: s cycles through the first DAMPING_VALUES multiples of DAMPING_STEP, from 0, and keeps each for
+#: DAMPING_MOVES moves.
 DAMPING_MOVES, DAMPING_STEP, DAMPING_VALUES = 8, 0.5, 3
 
-#: Newton's method changes up to EARLY_FORCES forces at once, and after EARLY_MOVES moves up to
-#: nlagged. If more contacts slip, moves by a part of the gap alternate with moves by combinations,
-#: in blocks of BLOCK_MOVES.
+#: Newton's method changes up to EARLY_FORCES lagged forces at once, and after EARLY_MOVES moves up
+#: to nlagged. If more contacts slip, moves by a part of the gap alternate with combined moves, in
+#: blocks of BLOCK_MOVES.
 EARLY_FORCES, EARLY_MOVES, BLOCK_MOVES = 8, 24, 12
 
 #: A move is at most this many times as long as the largest force.
@@ -55,10 +56,10 @@ LONGEST_MOVE = 10.0
 
 @kernel
 def newton_step(m, d, missed):
-    """Move contact_lagged by a step of Newton's method; return the number of passes it took.
+    """Move contact_lagged by a step of Newton's method; return the number of passes it needed.
 
-    Needs the iterate of the last pass. `missed` is the error of friction. If many contacts slip,
-    each of which needs a pass, the lagged forces move as in lagged.py.
+    Needs the iterate of the last pass. `missed` is the error of friction. Each contact that slips
+    needs a pass, so if many slip, the lagged forces move as in lagged.py.
     """
     number, late = _list_slipping(m, d), d.lagged_count[0] - EARLY_MOVES
     if number > (EARLY_FORCES if late < 0 else m.nlagged):
@@ -95,7 +96,10 @@ def newton_step(m, d, missed):
 
 @inline
 def _damping(d, missed):
-    """Count the move; return s: zero after a move that has halved the error of friction."""
+    """Count the move.
+
+    Return s, which is zero after a move that has halved the friction's error.
+    """
     before, d.lagged_missed[0] = d.lagged_missed[0], missed
     d.lagged_count[0] += 1
     if missed < 0.5 * before:
@@ -105,7 +109,7 @@ def _damping(d, missed):
 
 @inline
 def _list_slipping(m, d):
-    """Write lagged_slipping, the contacts whose friction depends on their lagged forces.
+    """Write lagged_slipping: the contacts whose friction depends on their lagged forces.
 
     Return the number of these contacts; at most nlagged of them are written.
     """
@@ -121,7 +125,7 @@ def _list_slipping(m, d):
 
 @inline
 def _friction(d, c):
-    """Return the derivatives of friction and of its torque by the lagged force."""
+    """Return the derivatives of a contact's friction and torque by its lagged force."""
     force = torque = ZERO3
     if not is_viscous(d, c):
         across = scaled3(slip_of(d.contact_force_slope[c]), d.contact_grip[c, MU])
@@ -138,7 +142,7 @@ def _friction(d, c):
 
 @inline
 def _add_friction(d, c, size):
-    """Add the friction of a lagged force to cfrc_contact."""
+    """Add the friction of a lagged force `size` to cfrc_contact."""
     force, torque = _friction(d, c)
     add_wrench_pair(d, c, scaled3(force, size), scaled3(torque, size))
 
@@ -155,7 +159,7 @@ def _fill_column(m, d, a, number, size):
 
 @inline
 def _change_of_force(m, d, c):
-    """Return the change of the normal force of a contact from iterate_a to a."""
+    """Return the change of a contact's normal force between the accelerations iterate_a and a."""
     body1, body2 = d.contact_body[c, 0], d.contact_body[c, 1]
     change = add_scaled6(load6(d.a, body2), load6(d.iterate_a, body2), -1.0)
     there = moved_point(change, load3(d.contact_arm2, c))

@@ -1,18 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
 """Contacts that begin within a step because of the accelerations in it.
 
-The list of a step has the contacts that close at the velocities of its start. An impact changes
-these velocities, so a body could end the step inside another one. So once the forces of the step
-are known, the list is made again with the velocities at its end, and the step is solved again if
-there are more contacts. Contacts that the forces now keep apart stay on the list: without them the
-bodies would collide again. A contact found with the velocities of the end has another position,
-but if the list has the same contacts as before, the old positions are kept, because the forces are
-solved for them.
+The list of a step has the contacts that close at the velocities at its start. An impact changes
+these velocities, so a body could end the step inside another body. So once the forces of the step
+are known, the list is made again with the velocities at the end of the step, and the step is
+solved again if there are more contacts. Contacts that the forces keep apart stay on the list:
+without them the bodies would collide again. Contacts found with the final velocities have other
+positions. But if the list has the same contacts as before, the old positions are kept, because the
+forces were found for them.
 
-Contacts keep their forces, and new contacts begin without a force. So Newton's method starts from
-the solution, and factors only the islands that a new contact touches. If a contact with a force
-has moved, or has left the list because it bounces, the forces on the list do not cause the
-accelerations of the solution. Then a pass of dynamics comes first.
+Contacts keep their forces, and new contacts begin with zero force. So Newton's method starts from
+the solution, and factors only the islands with a new contact. If a contact with a force has moved,
+or has left the list because it bounces, the forces on the list no longer cause the accelerations
+of the solution. Then a pass of dynamics comes first.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ from rbdyn_ros.model.declared.contact_arrays import AT_END, AT_START, FEATURES, 
 def list_late_contacts(m, d):
     """List the contacts that begin in the step; return whether there are any.
 
-    The solution for the contacts that were on the list becomes the iterate. Also return whether
-    its forces, on the new list, still cause its accelerations.
+    The solution for the old list becomes the iterate. Also return whether its forces, on the new
+    list, still cause its accelerations.
     """
     d.contact_phase[0] = AT_END
     if d.ndropped > 0 or not _any_begins(m, d):
@@ -66,7 +66,7 @@ def _any_begins(m, d):
 
 @inline
 def _keep_list(d):
-    """Keep the list in contact_old and contact_before, and its forces in contact_step."""
+    """Store the list in contact_old and contact_before, and its forces in contact_step."""
     for c in range(d.ncon):
         d.contact_old[c] = d.contact_key[c]
         before = d.contact_before[c]
@@ -81,7 +81,7 @@ def _keep_list(d):
 
 @kernel
 def _carry_forces(d, number):
-    """Write contact_end: the forces of the `number` contacts that were listed, zero for others.
+    """Write contact_end: the forces of the `number` old contacts, and zero for new contacts.
 
     Return whether all forces act as before: no contact with a force has moved or left the list.
     """
@@ -178,8 +178,8 @@ def _insert_missing(m, d, number):
 def _stays(m, d, c):
     """Return whether contact c of the previous list stays although the new list lacks it.
 
-    Most pairs of bodies are not listed again. From the other pairs hits.py removes contacts that
-    bounce.
+    Contacts stay if their pair was not listed again, as most pairs. From the other pairs, hits.py
+    removes contacts that bounce.
     """
     before = d.contact_before[c]
     geom1, geom2 = int(before[14]), int(before[15])

@@ -27,7 +27,7 @@ from rbdyn_ros.model.declared.contact_arrays import NORMAL
 
 HALVINGS = 12
 
-#: Halvings if joints come to rest, which happens within a narrow range of velocities.
+#: Number of halvings if joints come to rest, which needs a narrow range of velocities.
 MORE_HALVINGS = 40
 
 
@@ -35,8 +35,8 @@ MORE_HALVINGS = 40
 def contact_line_search(m, d, gained, curve, before):
     """Return the share of contact_step to take: 1 unless the potential rises before its end.
 
-    The slope of the potential along the step is -(E + h curve) at its start, with E twice the
-    kinetic energy of the change. Bisection finds where the slope is zero.
+    At the start of the step the slope of the potential is -(E + h curve), where E is twice the
+    kinetic energy of the change. Bisection finds the share at which the slope is zero.
     """
     stops = exact_stops(m, d)
     if stops:
@@ -45,7 +45,7 @@ def contact_line_search(m, d, gained, curve, before):
         curve += here - stop_work_used(m, d)
         before += here
     if gained + curve >= -SLOPE_TOLERANCE * curve:
-        return 1.0  # the contacts alone decide
+        return 1.0  # the terms of the contacts suffice to decide
     h = m.opt.timestep
     kinetic = _kinetic(m, d)
     start = kinetic + h * curve
@@ -66,7 +66,7 @@ def contact_line_search(m, d, gained, curve, before):
 
 @kernel
 def _work(m, d, share):
-    """Return the sum of f . step over contacts and joint stops, after a share of the step."""
+    """Return the sum of f . step over contacts and stops, with f after a share of the step."""
     work = stop_work(m, d, share) if exact_stops(m, d) else 0.0
     for c in range(d.ncon):
         step, way = load3(d.contact_step, c), d.contact_step[c, NORMAL]

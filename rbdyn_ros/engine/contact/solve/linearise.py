@@ -54,7 +54,7 @@ def linearise_at_start(m, d):
 
 @inline
 def _keep_closed(d, c, leaving):
-    """For the first pass, linearise a contact that pressed in the last step as pressing.
+    """In the first pass, linearise a contact that pressed in the last step as a pressing contact.
 
     Even if it opens at the start of the step, the forces of the step can keep it closed.
     """
@@ -81,9 +81,9 @@ def linearise_after_step(m, d, share):
 
 @kernel
 def linearise_at_iterate(m, d):
-    """Linearise a new list of contacts at the iterate iterate_a; write the sums of the bodies.
+    """Linearise a new list of contacts at the iterate iterate_a; write the bodies' sums.
 
-    contact_step becomes zero, so that Newton's method can start from this iterate, too.
+    contact_step becomes zero, so that Newton's method can also start from this iterate.
     """
     h = m.opt.timestep
     clear_sums(m, d)
@@ -104,7 +104,7 @@ def linearise_at_iterate(m, d):
 
 @kernel
 def linearise_viscous(m, d):
-    """Linearise at the start of the step with viscous friction, the last resort.
+    """Linearise at the start of the step with viscous friction, the solver's last resort.
 
     Viscous friction is at most mu times the lagged force. Torsional and rolling friction are zero.
     """
@@ -133,7 +133,7 @@ def linearise_viscous(m, d):
 
 @inline
 def torque_at(d, c, normal, w, lagged):
-    """Return the torque at the angular velocity w."""
+    """Return the torsional and rolling torque of a contact at the angular velocity w."""
     memory = load3(d.contact_memory_torque, c)
     along, _s = torsional_torque(d, c, memory, w, normal, lagged)
     across, _s, _t = rolling_torque(d, c, memory, w, normal, lagged)

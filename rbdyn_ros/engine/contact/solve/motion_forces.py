@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The contact forces of a step with given accelerations: the law, without a solver.
+"""The contact forces of a step with given accelerations, from the law without a solver.
 
-The function inverse needs these forces. At the velocities that the accelerations lead to, the law
-gives each normal force, and with it friction. Contacts that begin in the step because of the
-accelerations are listed first, unless the list is that of the solution of forward.
+`inverse` needs these forces. The accelerations determine the velocities at the end of the step.
+There the law gives each normal force, and from it the friction. Contacts that begin in the step
+because of the accelerations are listed first, unless the list is from the solution of `forward`.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ def _by_address(table, row):
 
 @kernel
 def forces_of_motion(m, d):
-    """Write the contact forces and their sums at qacc. The field a must be in d."""
+    """Write the contact forces and their sums for the accelerations qacc. d.a must be set."""
     h = m.opt.timestep
     for k in range(m.nv):
         d.qacc_step[k] = d.qacc[k]

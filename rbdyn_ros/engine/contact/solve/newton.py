@@ -1,20 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
 """Newton's method for velocities and contact forces together, island by island.
 
-The lagged forces of solve_step.py converge linearly. Here the bound of friction changes with the
-normal force within a pass: if a contact slips in the direction t, the slope of its friction
+The lagged forces of solve_step.py converge only linearly. Here the bound of friction changes with
+the normal force within a pass: if a contact slips in the direction t, the slope of its friction
 contains mu t (df_n / du_n), so the matrix is not symmetric (skyline_lu.py).
 
-The iterate is the velocities and, as unknowns of their own, the forces f. The equations of motion
-hold exactly from the first pass on, so only the law of contact can be violated. The pressing and
-slipping contacts are those of an augmented Lagrangian (augmented.py): by the velocity alone, a
-small step would change the force of a near-rigid contact by many times its size. The measure of an
-iterate is the sum of the squared errors of f, each divided by r. Each island moves by the share of
-its step at which the measure is least. If its steps leave too much of the measure, the law is
-rounded off, less from pass to pass (islands.py).
+The unknowns are the velocities and the forces f. The equations of motion hold exactly from the
+first pass on, so only the law of contact can be violated. An augmented Lagrangian (augmented.py)
+decides which contacts press and which slip. If the velocity alone decided, a small step would
+change the force of a near-rigid contact by many times its size. The measure of an iterate is the
+sum of the squared errors of f, each divided by r. Each island takes the share of its step at which
+the measure is least. If its steps leave too much of the measure, the law is smoothed, less from
+pass to pass (islands.py).
 
-An island gives up after too many short steps, or where a step is not finite, and the passes with
-lagged forces continue (solve_step.py).
+An island is given up after too many short steps, or if a step is not finite. The passes with
+lagged forces then continue (solve_step.py).
 
 Source: Alart, Curnier, A mixed formulation for frictional contact problems prone to Newton like
 solution methods, 1991; Qi, Sun, A nonsmooth version of Newton's method, 1993.
@@ -125,7 +125,8 @@ from rbdyn_ros.model.declared.contact_arrays import (
 )
 from rbdyn_ros.model.declared.options import IMPLICIT
 
-#: Most passes of Newton's method in a step. Then the passes with lagged forces continue.
+#: Largest number of passes of Newton's method in a step. Then the passes with lagged forces
+#: continue.
 MOST_STEPS = 40
 
 
@@ -146,13 +147,13 @@ def newton_applies(m, d):
 
 @kernel
 def solve_by_newton(m, d):
-    """Solve the step from the end of a pass of dynamics; write newton_passes and newton_solved.
+    """Solve the step, starting after a pass of dynamics; write newton_passes and newton_solved.
 
     It reads contact_step and contact_end of that pass. Before the first pass (solver_niter is 0)
     it starts from the solution for a shorter list of contacts.
 
-    The iterate is then in qacc_step, a, contact_change, contact_end, and contact_lagged, solved or
-    not.
+    Whether solved or not, the last iterate is in qacc_step, a, contact_change, contact_end and
+    contact_lagged.
     """
     d.newton_solved[0] = d.newton_passes[0] = 0
     if d.nmutual == 0 or d.solver_niter == 0:
@@ -179,7 +180,7 @@ def solve_by_newton(m, d):
     for c in range(d.ncon):
         force = max(d.contact_end[c, NORMAL], 0.0)
         d.contact_lagged[c, 0] = d.contact_lagged[c, 1] = force
-        store3(d.contact_step, c, ZERO3)  # an island that was given up may have left NaN
+        store3(d.contact_step, c, ZERO3)  # an island that was given up may have left NaN here
         d.contact_step[c, NORMAL] = 0.0
 
 
@@ -290,7 +291,7 @@ def _press(d, c, leaving, pressing, part, e):
 
 @inline
 def _write_grip(d, c, along, slip):
-    """Write two wrenches: contact_closes of the normal, contact_grows of friction per velocity."""
+    """Write two wrenches: contact_closes of the normal, and contact_grows of friction's growth."""
     if not is_viscous(d, c):
         arm, steep = load3(d.contact_arm2, c), d.contact_steep[c, 2] * along
         f, t = at_point(d, c, scaled3(slip, steep), 0.0)
@@ -307,7 +308,7 @@ def _slips(d, c):
 
 @inline
 def _growth(d, c):
-    """Return the slope of a contact's friction by its velocity along the normal."""
+    """Return the derivative of a contact's friction by its velocity along the normal."""
     return d.contact_steep[c, 2] * d.contact_force_slope[c, ALONG] if _slips(d, c) else 0.0
 
 
@@ -465,7 +466,7 @@ def _search(m, d):
 
 @inline
 def _linear_forces(d, c, change, away):
-    """Write contact_next: the linearised forces at a change of velocity from the start."""
+    """Write contact_next: the linearised forces after a change of the velocity at the start."""
     slope = d.contact_force_slope[c]
     slip = slip_of(slope)
     grows = _growth(d, c) * away
@@ -488,7 +489,7 @@ def _misses_at(d, c, share):
 
 @inline
 def _between(d, c, share):
-    """Return the friction and normal force after a share of the step."""
+    """Return a contact's friction and normal force after a share of the step."""
     across = scaled3(load3(d.contact_end, c), 1.0 - share)
     force = (1.0 - share) * d.contact_end[c, NORMAL]
     across = add_scaled3(across, load3(d.contact_next, c), share)

@@ -25,7 +25,7 @@ from rbdyn_ros.model.declared.options import IMPLICIT
 
 @kernel
 def pass_once(m, d):
-    """Write qacc_step and a, the accelerations of the bodies."""
+    """Write the accelerations of a pass: qacc_step of the dofs and `a` of the bodies."""
     if d.nmutual > 0:
         call_stage(m.coupled_bodies_stage, m, d)
         if not are_free(m, d):
@@ -75,7 +75,7 @@ def relative_acceleration(d, c, accelerations):
 
 @kernel
 def keep_iterate(m, d):
-    """Write iterate_a and iterate_qacc: the present accelerations."""
+    """Store the present accelerations as the iterate, in iterate_a and iterate_qacc."""
     for i in range(m.nbody):
         store6(d.iterate_a, i, load6(d.a, i))
     for k in range(m.nv):

@@ -6,11 +6,13 @@ w x n, the contact point moves by
 
     s . t = (w x n) . t / (k1 + k2)
 
-k is 1 / R on a sphere or an end of a capsule, 0 on a flat face, infinite on a corner and across an
-edge. The side of a cylinder is straight along its axis and has 1 / R across. A rim of radius R is
-an edge with k = sin / R, where sin is the sine of the angle between its axis and the normal.
+k is 1 / R on a sphere or an end of a capsule, 0 on a flat face, and infinite on a corner and
+across an edge. On the side of a cylinder k is 0 along the axis and 1 / R across it. A rim of
+radius R is an edge with k = sin / R along the rim, where sin is the sine of the angle between its
+axis and the normal.
 
-For two flat faces k1 + k2 is 0, so s is not defined: they touch at fixed points of the bodies.
+For two flat faces k1 + k2 is 0, so s is not defined; the contact points are then fixed to the
+bodies.
 
 Source: Montana, The kinematics of contact and grasp, 1988.
 """
@@ -34,20 +36,20 @@ from rbdyn_ros.engine.collision.kinds import BOX, CYLINDER, HFIELD, MESH, TRIMES
 from rbdyn_ros.engine.compiler.jit import inline, kernel
 from rbdyn_ros.model.declared.contact_arrays import FEATURES
 
-#: Below this tilt [rad] a cylinder stands on its end instead of rolling on its rim.
+#: A cylinder tilted by less than this [rad] stands on its end instead of rolling on its rim.
 LIES = 0.05
 
-#: Largest angle [rad] by which the lowest point of a rim moves along the rim in a step; for a
-#: faster rim s = 0. A sphere may move by this part of the size of a face.
+#: If the lowest point of a rim moves farther along the rim than this angle [rad] in a step, s is
+#: 0. A sphere may move by at most this part of the size of a face.
 MAX_ROLL = 0.3
 
-#: A normal is perpendicular to a face up to this angle [rad].
+#: A normal counts as perpendicular to a face up to this angle [rad].
 FLAT_ANGLE = 1e-6
 
 
 @inline
 def rolling(m, d, c, normal, tilt):
-    """Return s of a contact; `tilt` is w x normal."""
+    """Return the velocity s of a contact's point; `tilt` is w x normal."""
     geom1, geom2 = d.contact_geom[c, 0], d.contact_geom[c, 1]
     r1, r2 = m.geom_radius[geom1], m.geom_radius[geom2]
     if r1 > 0.0 and r2 > 0.0:
@@ -93,9 +95,9 @@ def _of_ball(m, d, c, side, radius, normal, tilt):
 def _of_cylinder(m, d, c, side, normal, tilt):
     """Return s along the rim or around the side of a cylinder, geometry `side` of a contact.
 
-    A rim touches opposite to the part of the normal across the axis e. If the other surface is
-    flat along t, that part turns by tilt . t / sin about e, where t = e x n / sin is the tangent
-    of the rim.
+    A rim touches at the point opposite to n_e, the part of the normal perpendicular to the axis e.
+    If the other surface is flat along the rim's tangent t = e x n / sin, n_e rotates about e at
+    the rate tilt . t / sin.
     """
     radius, along = m.geom_size[d.contact_geom[c, side], 0], cross3(_axis(m, d, c, side), normal)
     square = dot3(along, along)

@@ -1,25 +1,25 @@
 # SPDX-License-Identifier: Apache-2.0
 """The contact forces of a step: Newton's method over the articulated-body pass.
 
-If the normal forces that bound friction are fixed (lagged), the forces are the gradient of a
-convex potential, so Newton's method with a line search converges. An iteration is one pass of
-dynamics with linearised contacts (linearise.py) and an evaluation of the law at the new
-velocities. Once the forces have converged for the lagged normal forces, the lagged forces are
-moved (lagged.py), and if that does not converge, by Newton's method, too (lagged_newton.py). If
+If the normal forces that bound friction are held fixed (lagged forces), the contact forces are the
+gradient of a convex potential, so Newton's method with a line search converges. An iteration is
+one pass of dynamics with linearised contacts (linearise.py) and an evaluation of the law at the
+new velocities. Once the forces have converged for the lagged forces, the lagged forces are moved
+(lagged.py). If these moves do not converge, Newton's method moves them too (lagged_newton.py). If
 moving bodies touch each other, a pass factors a matrix (coupled_bodies.py).
 
-In a Model in which moving bodies can touch, and if no joint is held by friction or a limit,
-Newton's method for velocities and all forces together (newton.py) is first tried on the islands
-that the first pass has not solved. If it does not converge, the iteration above follows, and
-Newton's method is tried again from its iterates.
+In a Model in which moving bodies can touch each other, Newton's method for velocities and all
+forces together (newton.py) is tried first, on the islands that the first pass has not solved. It
+requires that no joint is held by friction or a limit. If it does not converge, the iteration above
+follows, and Newton's method is tried again from its iterates.
 
-Contacts that begin in the step because of the forces are then listed, too, and the iteration
-continues, with Newton's method first (late_contacts.py).
+Then contacts that begin in the step because of the forces are listed, and the iteration continues,
+with Newton's method first (late_contacts.py).
 
 A body at rest needs one pass: its remembered forces are the solution. If a step is not solved
 after STUBBORN passes, near-rigid contacts become softer. If it has not converged after MAX_PASSES,
-it is counted in nunsolved. Its lagged forces then stay as they are, and the remaining problem is
-convex: the normal forces are exact, and friction dissipates energy. If that does not converge in
+it is counted in nunsolved. Its lagged forces are then held, and the remaining problem is convex:
+the normal forces are exact, and friction dissipates energy. If this does not converge in
 HELD_PASSES, friction becomes viscous.
 
 Source: Baraff, Witkin, Large steps in cloth simulation, 1998 (one iteration); Castro et al., An
@@ -66,17 +66,17 @@ from rbdyn_ros.engine.stops.stop_pieces import (
 )
 from rbdyn_ros.engine.stops.stop_solver import MAX_SWITCHES
 
-#: Most passes of dynamics in a step.
+#: Largest number of passes of dynamics in a step.
 MAX_PASSES = 200
 
-#: Newton's method for all forces is tried again after this many passes with lagged forces, and
-#: then each time after more than twice as many passes as before.
+#: Newton's method for all forces is tried again after this many passes with lagged forces. The
+#: number more than doubles for each further try.
 RETRY = 20
 
-#: Passes after which near-rigid contacts become softer.
+#: Number of passes after which near-rigid contacts become softer.
 STUBBORN = 60
 
-#: Passes at the end in which the lagged forces no longer move.
+#: Number of passes at the end in which the lagged forces no longer move.
 HELD_PASSES = 20
 
 #: The list of contacts that begin in the step is made at most this often.
@@ -89,8 +89,8 @@ CHORDS = 4
 #: that they cause.
 SETTLED = 0.3
 
-#: EXACTLY_SETTLED replaces SETTLED for moves by Newton's method, which begin after EASY moves
-#: without this method.
+#: EXACTLY_SETTLED replaces SETTLED for moves by Newton's method. The first EASY moves do not use
+#: this method.
 EXACTLY_SETTLED, EASY = 0.1, 6
 
 
@@ -144,12 +144,12 @@ def solve_step(m, d):
 
 @kernel
 def _solve(m, d, stops, moved, carried):
-    """Find the forces for the contacts on the list.
+    """Find the forces of the listed contacts.
 
     `moved` is true if an iterate exists, from which the line search starts. `carried` is true if
-    the forces contact_end cause its accelerations, so that Newton's method can start from them.
-    Return whether the forces satisfy the law for the lagged forces, and whether the lagged forces
-    are right.
+    the forces contact_end cause the accelerations of the iterate, so that Newton's method can
+    start from them. Return whether the forces satisfy the law for the lagged forces, and whether
+    the lagged forces are right.
     """
     solved = exact = softer = False
     switches = held = newton = 0
@@ -168,7 +168,7 @@ def _solve(m, d, stops, moved, carried):
         n += 1
         held += n > MAX_PASSES
         d.solver_niter = n + newton
-        # a joint has stopped, or has begun to move
+        # true if a joint has stopped, or has begun to move
         wrong_piece = stops and find_wrong_pieces(m, d)
         if wrong_piece and switches < MAX_SWITCHES:
             switch_wrong_pieces(m, d)
@@ -193,7 +193,7 @@ def _solve(m, d, stops, moved, carried):
         solved = exact or (there and n >= MAX_PASSES)
         if solved:
             break
-        # at the solution for these lagged forces the slopes are rounding errors
+        # at the solution for these lagged forces the line search would compare rounding errors
         share = contact_line_search(m, d, gained, curve, before) if moved and not there else 1.0
         if moved:
             move_iterate(m, d, share)
@@ -220,7 +220,7 @@ def _solve(m, d, stops, moved, carried):
 def _solve_without_gain(m, d, stops, gained):
     """Solve the step again with the largest share of restitution that adds no energy (impacts.py).
 
-    Return the result of `_solve`. `gained` is the work with the full restitution.
+    Return the result of `_solve`. `gained` is the energy that the full restitution adds.
     """
     low, high, passes = 0.0, 1.0, 0
     solved, exact = _solve_again(m, d, stops, low)
@@ -256,7 +256,7 @@ def _solve_again(m, d, stops, share):
 
 @kernel
 def _solved_by_newton(m, d):
-    """Return whether Newton's method solves the step. If not, its last iterate is kept."""
+    """Return whether Newton's method solves the step. Its last iterate is kept in any case."""
     _restart_lagged(d)
     call_stage(m.newton_stage, m, d)
     d.solver_niter = d.newton_passes[0]
@@ -269,7 +269,7 @@ def _solved_by_newton(m, d):
 
 @inline
 def _move_lagged_forces(m, d, missed, disc, wrong):
-    """Move the lagged forces if the forces have converged; return the number of passes."""
+    """Move the lagged forces if the forces have converged; return the number of passes used."""
     if d.lagged_count[0] < EASY:
         if missed <= SETTLED * disc:
             move_lagged(d)

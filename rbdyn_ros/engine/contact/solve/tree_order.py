@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""An order of the trees in a factored matrix with little fill-in.
+"""Order the trees of a matrix so that its factors have little fill-in.
 
-The next tree to be eliminated is a tree that touches the fewest other trees; these then count as
-touching each other. Rows are eliminated from the last to the first, so this tree gets the last
-free rows.
+The tree that touches the fewest other trees is eliminated next; the other trees then count as
+touching each other. Rows are eliminated from the last to the first, so the tree gets the last free
+rows.
 
 Source: Tinney, Walker, Direct solutions of sparse network equations by optimally ordered
 triangular factorization, 1967 (minimum degree).
@@ -46,7 +46,10 @@ def order_trees(m, d):
 
 @inline
 def _link_touching(m, d):
-    """Set bits of tree_near for pairs of touching trees; write numbers of dofs to tree_row."""
+    """Set a bit of tree_near for each pair of touching trees.
+
+    Write numbers of dofs to tree_row.
+    """
     for n in range(m.nbody * _words(m)):
         d.tree_near[n] = 0
     for i in range(m.nbody):
@@ -65,7 +68,7 @@ def _link_touching(m, d):
 
 @inline
 def _words(m):
-    """Return the number of machine words of a tree in tree_near."""
+    """Return how many words of tree_near each tree has."""
     return m.nbody // WORD_BITS + 1
 
 
@@ -92,7 +95,7 @@ def _take_rows(d, i, row):
 
 @inline
 def _least_degree(m, d, bound):
-    """Return the last of the trees with the least degree, or 0 if all are ordered.
+    """Return the last tree among those with the least degree, or 0 if all trees are ordered.
 
     No degree is less than `bound`.
     """

@@ -14,20 +14,20 @@ from rbdyn_ros.engine.quantities.ik.rows import errors
 from rbdyn_ros.engine.quantities.ik.step import LEAST, clip, find_step
 from rbdyn_ros.engine.step.integrate import integrate_pos
 
-#: Most steps of one attempt; attempts that need more usually end in a local minimum.
+#: Largest number of steps of an attempt; longer attempts usually end in a local minimum.
 MAX_STEPS = 60
 #: A step that leaves more than the share SLOW of the squared error is slow, and MOST_SLOW slow
 #: steps in sequence end an attempt.
 SLOW, MOST_SLOW = 0.9, 4
-#: Damping at the start in units of the squared error, and its factors after a good and a bad step.
+#: Initial damping in units of the squared error, and its factors after a good and a bad step.
 DAMPING, LESS, MORE = 0.02, 0.8, 4.0
-#: Slides may remove a larger squared error than this without more damping.
+#: If the squared error is larger than this, slides may remove it without more damping.
 FAR = 16.0
 
 
 @kernel
 def descend(m, d, task, w, target):
-    """Step until the target is reached or steps become slow. Return (solved, cost, steps)."""
+    """Take steps until the target is reached or steps are slow. Return (solved, cost, steps)."""
     damping, slow, far = DAMPING, 0, np.inf
     for n in range(task.dofs.size):
         if task.slides[n]:

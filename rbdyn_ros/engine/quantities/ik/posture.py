@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Move towards a posture without leaving the target: gradient projection.
+"""Move towards a preferred posture while the frame stays at the target: gradient projection.
 
 Source: Liegeois, Automatic supervisory control of the configuration and behavior of multibody
 mechanisms, 1977.
@@ -15,10 +15,11 @@ from rbdyn_ros.engine.quantities.ik.rows import Task, errors
 from rbdyn_ros.engine.quantities.ik.step import LEAST, LONGEST_STEP, clip, free_step
 from rbdyn_ros.engine.step.integrate import differentiate_pos, integrate_pos
 
-#: Most steps towards a posture, and the largest step that counts as arrived [rad or m].
+#: Largest number of steps towards a posture, and the largest step that counts as arrived [rad or
+#: m].
 POSTURE_STEPS, ARRIVED = 200, 1e-7
-#: During steps to a posture the tolerance of targets is smaller by this factor, because their
-#: errors would otherwise be larger than the last steps.
+#: During steps towards a posture the tolerance is multiplied by this factor, because the errors of
+#: the target would otherwise be larger than the last steps.
 SHARPER = 1e-4
 
 
@@ -42,7 +43,7 @@ def take_posture(m, d, task, w, target, posture):
     """Write the configuration nearest to a posture that still meets the target.
 
     A step is the part of the displacement to the posture that changes no row, followed by a
-    correction back to the target. If the posture is not nearer after the step, half of it is
+    correction back to the target. If the step does not bring the posture nearer, half of it is
     tried.
     """
     sharp = Task(
@@ -84,7 +85,10 @@ def take_posture(m, d, task, w, target, posture):
 
 @kernel
 def _distance(m, d, task, w, posture):
-    """Write the displacement from qpos to a posture; return half its square over moving dofs."""
+    """Write the displacement from qpos to a posture.
+
+    Return half its square, over the moving dofs.
+    """
     differentiate_pos(m, w.away, 1.0, d.qpos, posture)
     total = 0.0
     for n in range(task.dofs.size):
@@ -94,7 +98,7 @@ def _distance(m, d, task, w, posture):
 
 @kernel
 def _null_step(d, task, w):
-    """Write the part of `away` that changes no row; dofs stay at a limit that they would pass."""
+    """Write the part of `away` that changes no row; dofs that would pass a limit stay at it."""
     for n in range(task.dofs.size):
         w.held[n] = 0
         w.step[task.dofs[n]] = 0.0

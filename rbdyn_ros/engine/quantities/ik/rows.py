@@ -16,21 +16,22 @@ from rbdyn_ros.engine.tree.kinematics import axes, poses
 
 
 class Task(NamedTuple):
-    """A target of a frame, and the dofs that may move.
+    """The target of a frame, and the dofs that may move to reach it.
 
     Attributes:
         frame: the number of the frame.
-        position, rotation: whether position and rotation of the frame are to reach the target.
-        loops: (nloops,) the rows of efc_pos that must become zero.
+        position, rotation: whether the frame's position and its rotation must reach the target.
+        loops: (nloops,) the rows of efc_pos that must become zero, to close loops.
         dofs: (n,) the dofs that may move.
         places: (k,) the entries of qpos that may move.
-        at: (n,) the entry of qpos of a dof that can have limits; -1 for every other dof.
+        at: (n,) the entry of qpos for each dof that can have limits; -1 for other dofs.
         limits: (n, 2) lower and upper limits.
         turning: (n,) 1 if the pose is the same after a full rotation of the dof.
         balls: the ball joints that may move and have a limit.
-        slides: (n,) 1 if the dof only translates what it carries, 2 if it has no limits either.
+        slides: (n,) 1 for a dof that only translates, 2 for such a dof without limits, else 0.
         unlimited: (k,) the entries of qpos of the slides without limits.
-        weight: weight of a position error [1/m]: 1 over the size of the robot, 1 for usual robots.
+        weight: weight of a position error [1/m]: 1 over the size of the robot, or 1 for usual
+            sizes.
         tolerance: tolerance of every error [m or rad].
     """
 
@@ -51,15 +52,15 @@ class Task(NamedTuple):
 
 
 class Space(NamedTuple):
-    """Scratch arrays of a solution.
+    """Scratch arrays of the solver.
 
     Attributes:
         J: (6, nv) Jacobian of the frame.
         G: (rows, n) Jacobian of the rows.
         A: (rows, rows) system of a step, then its Cholesky factor.
-        e, y: (rows,) errors; right-hand side and solution.
+        e, y: (rows,) errors; right-hand side, then solution, of the system.
         step: (nv,) step of every dof.
-        held: (n,) 1 for dofs that go to a limit.
+        held: (n,) 1 for dofs that stop at a limit.
         kept, best: (nq,) configurations to return to.
         away: (nv,) displacement from the configuration to the posture.
     """
@@ -86,7 +87,10 @@ def rotation_of(target):
 
 @kernel
 def errors(m, d, task, w, target):
-    """Write e and G; return whether every error is within the tolerance, and the cost e.e."""
+    """Write e and G at qpos.
+
+    Return whether all errors are within the tolerance, and the cost e.e.
+    """
     position, rotation, loops = look(m, d, task, w, target)
     cost = 0.0
     for r in range(w.e.size):

@@ -12,8 +12,8 @@ import numpy as np
 from rbdyn_ros.engine.algebra.spatial import quat_at
 from rbdyn_ros.engine.compiler.jit import kernel
 
-#: The longest step of a dof [rad or m]. Slides, which do not rotate, may move by the distance to
-#: the target.
+#: The longest step of a dof [rad or m]. Slides, which do not rotate, may move farther: by the
+#: distance to the target.
 LONGEST_STEP = 1.0
 #: The least damping, in units of the squared error.
 LEAST = 1e-11
@@ -21,7 +21,7 @@ LEAST = 1e-11
 
 @kernel
 def find_step(m, d, task, w, damping):
-    """Write the step: s = G^T y with (G G^T + damping) y = e - G s_held, within the limits."""
+    """Write the step s = G^T y with (G G^T + damping) y = e - G s_held, within the limits."""
     for n in range(task.dofs.size):
         w.held[n] = 0
         w.step[task.dofs[n]] = 0.0
@@ -51,7 +51,7 @@ def distance(task, w):
 
 @kernel
 def shift(d, task, w):
-    """Write the step of slides without limits that brings the frame nearest to the target."""
+    """Write the step of the slides without limits that brings the frame nearest to the target."""
     for n in range(task.dofs.size):
         w.held[n] = task.slides[n] != 2
         w.step[task.dofs[n]] = 0.0
@@ -62,7 +62,7 @@ def shift(d, task, w):
 
 @kernel
 def free_step(task, w, damping):
-    """Write the step of the dofs that are not held, for the error that the held dofs leave."""
+    """Write the step of the dofs that are not held, for the error left by the held dofs."""
     for n in range(task.dofs.size):
         if w.held[n]:
             for r in range(w.y.size):
@@ -79,7 +79,7 @@ def free_step(task, w, damping):
 
 @kernel
 def _hold_at_limits(d, task, w):
-    """Hold dofs at the limit that their step would pass; return whether a dof was added."""
+    """Hold dofs at a limit that their step would pass; return whether another dof is now held."""
     passed = False
     for n in range(task.dofs.size):
         if task.at[n] >= 0 and not w.held[n]:
@@ -105,7 +105,7 @@ def _factor(task, w, damping):
                     total += w.G[r, n] * w.G[c, n]
             for k in range(c):
                 total -= w.A[r, k] * w.A[c, k]
-            # rounding may leave less than the damping on the diagonal
+            # rounding errors may leave less than the damping on the diagonal
             w.A[r, c] = np.sqrt(max(total, LEAST)) if r == c else total / w.A[c, c]
 
 

@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Inverse kinematics from many starts, by Levenberg-Marquardt steps within limits.
 
-The rows of a target are the position and the rotation of one frame, and with closed loops the
-position errors of all loops. A step s minimises
+The rows of a target are the position and rotation of one frame and, in robots with closed loops,
+the position errors of all loops. A step s minimises
 
     |G s - e|^2 + damping |s|^2    with q + s within the limits
 
-over the dofs that may move: a dof that would pass its limit goes to it, and the others are solved
-again. The system has one equation per row, however many dofs there are.
+over the dofs that may move. A dof that would pass its limit moves to the limit, and the step of
+the other dofs is computed again. The system has one equation per row, for any number of dofs.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def solve_targets(
 ) -> None:  # fmt: skip
     """Write a configuration to found (n, nq) for each row of targets (n, 12).
 
-    The attempts begin at start and at seeds.
+    The attempts begin at `start` and at the configurations `seeds`.
 
     A row of targets is a position and a rotation matrix, row by row. A row of report (n, 6) is:
     solved, the errors of position, rotation and loops, steps, attempts. Attempts before `first`
@@ -75,7 +75,7 @@ def solve_targets(
 
 @kernel
 def _from_all_starts(m, d, task, w, target, start, seeds, first, attempts):
-    """Write the solution to qpos, or the nearest qpos found. Return (solved, steps, attempts)."""
+    """Write the solution to qpos, or the nearest result. Return (solved, steps, attempts)."""
     least, steps = np.inf, 0
     for k in range(m.nq):
         d.qpos[k] = start[k]
@@ -100,7 +100,7 @@ def _from_all_starts(m, d, task, w, target, start, seeds, first, attempts):
 
 @kernel
 def _approach(m, d, task, w, target, start):
-    """Move slides without limits from the start so that the frame is nearest to the target."""
+    """Move slides without limits from `start`, to bring the frame nearest to the target."""
     for n in range(task.unlimited.size):
         d.qpos[task.unlimited[n]] = start[task.unlimited[n]]
     if task.position and task.unlimited.size > 0:
