@@ -236,7 +236,7 @@ class ControlLoop:
     def _sent(self, effort: Array | None) -> Array | None:
         """Return a copy of the efforts that other threads do not change, or None without efforts.
 
-        If there are efforts, write `sending`.
+        If there are efforts, set `sending`.
         """
         if effort is None:
             return None
@@ -275,7 +275,10 @@ class ControlLoop:
         self._judge_target(self.settings.tracking_tolerance if near else 0.0)
 
     def _judge_target(self, tolerance: float) -> None:
-        """Judge the target, at most `tolerance` [rad or m] from the arm; 0 allows any distance."""
+        """Trip if the arm is too far from its target, or waits too long for a target.
+
+        `tolerance` is the largest distance [rad or m]; 0: no limit.
+        """
         target, idle = self._tracker.target.qpos, self._tracker.idle
         timeout = float(self.settings.target_timeout)
         if _judge_target.call(*self._memory, target, float(tolerance), float(idle), timeout):

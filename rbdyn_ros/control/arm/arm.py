@@ -85,8 +85,8 @@ class Arm:
             and the robot compensates neither gravity nor Coriolis forces.
 
     Raises:
-        ModelError: a joint has several coordinates, the robot has loops, or the code is of
-            another robot.
+        ModelError: a joint has several coordinates, the robot has loops, or the code was compiled
+            for another robot.
         ParameterError: for the reasons of mounted_gravity; or friction has another number of
             joints.
     """
@@ -132,7 +132,7 @@ class Arm:
         self.is_plain = not (a.rubs or any(own))
 
     def twin(self) -> Arm:
-        """Return the same robot with Data of its own, for another thread."""
+        """Return the same arm with its own Data, for use in another thread."""
         return Arm(*self._given, self.payloads, self.code)
 
     def specialized(self) -> Arm:
@@ -230,7 +230,10 @@ class Arm:
         return effort
 
     def _vector(self, given: Array, written: bool = False) -> Array:
-        """Return an array (nv,) for kernels, not a copy if `written`, or raise ParameterError."""
+        """Return an array (nv,) for kernels: the given array itself if `written`.
+
+        Raise ParameterError if it is not such an array.
+        """
         n = self.m.nv
         own = given if written else np.ascontiguousarray(given, np.float64)
         if not is_vector(own, n, written):

@@ -79,7 +79,8 @@ class LawCode:
 
 @kernel
 def run(address: int, table: int, row: int, memory: Matrix, target: Matrix) -> int:
-    """Copy a target to memory; return the result of code for the Model and Data at addresses."""
+    """Copy the target to the law's memory; run the compiled code at `address`; return its result.
+    """
     for i in range(3):
         for k in range(target.shape[1]):
             memory[TARGET + i, k] = target[i, k]

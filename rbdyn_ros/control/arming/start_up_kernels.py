@@ -256,7 +256,7 @@ def write_commands(s: StartUp, a: Actuation, wanted: Vector) -> None:
 
 @kernel
 def strength(level: int) -> tuple[float, float, float, float, float]:
-    """Return the five numbers of a strength of pulses.
+    """Return the five numbers that describe the pulses of a strength.
 
     These are the displacement as a share of the largest displacement, the shortest duration [s]
     and number of states, and the largest effort beyond gravity and the largest speed as shares of
@@ -273,7 +273,7 @@ def strength(level: int) -> tuple[float, float, float, float, float]:
 
 @kernel
 def start_pulse(s: StartUp, r: Reply, k: int, level: int, qpos: Vector) -> None:
-    """Begin a pulse, within the limits of speed and effort."""
+    """Begin a pulse of joint k at the strength `level`, within the limits of speed and effort."""
     share, shortest, states, most, fastest = strength(level)
     heaviest = 0.0
     for i in range(len(s.dofs)):
@@ -298,7 +298,8 @@ def watch(s: StartUp, r: Reply, a: Actuation, qpos: Vector) -> int:
         if i != s.k and not abs(off) <= OTHERS:
             found = check_order(s, a)
             if found == 0 and has_moved(s):
-                found = judge(s, r)  # the driven joint may be the cause
+                # a wrong reply of the driven joint explains more than this motion
+                found = judge(s, r)
             return found if found > 0 else refuse(s, DRIFTS, i, off, 0.0)
     return 0
 
@@ -388,7 +389,8 @@ def judge_when_due(s: StartUp, r: Reply, a: Actuation, qpos: Vector) -> int:
     if found > 0 and s.level > 0:
         return found
     if found > 0:
-        start_pulse(s, r, s.k, 1, qpos)  # in noise, a stronger pulse decides
+        # noise may have spoilt the reply: repeat with a stronger pulse
+        start_pulse(s, r, s.k, 1, qpos)
     else:
         start_next(s, r, qpos)
     return 0
@@ -456,7 +458,10 @@ def judge(s: StartUp, r: Reply) -> int:
 
 @kernel
 def judge_measurements(s: StartUp, r: Reply, allowed: float) -> int:
-    """Return the finding about velocities and measured efforts, or 0."""
+    """Return the finding about velocities and measured efforts, or 0.
+
+    `allowed` is the largest delay of velocities [s].
+    """
     fit(r, VELOCITY)
     if not within(r, SLOWEST, FASTEST) or r.delay > allowed:
         return refuse(s, SPEED, s.k, r.share, 1e3 * r.delay)

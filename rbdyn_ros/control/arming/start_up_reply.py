@@ -235,6 +235,6 @@ def fit(r: Reply, kind: int) -> None:
 
 @kernel
 def within(r: Reply, low: float, high: float) -> bool:
-    """Return whether the share is within bounds, given its standard deviation."""
+    """Return whether r.share lies within bounds, with a margin for its standard deviation."""
     margin = min(SIGMAS * r.sigma, NOISE)
     return bool(low - margin <= r.share and r.share <= high + margin)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Numbers that kernels read and write, each declared once: a record.
+"""Records: numbers that kernels read and write, each declared once.
 
-In kernels and in Python `s.push` is an array and `s.phase` a number, as in a Data. The generated
+In kernels and in Python `s.push` is an array and `s.phase` a number, as in Data. The generated
 C++ has a struct with the same fields.
 """
 

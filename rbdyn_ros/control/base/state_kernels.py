@@ -31,15 +31,16 @@ from rbdyn_ros.engine.compiler.jit import Matrix, Vector
 
 #: Bounds of the time between two states, for rates and paths [s].
 SHORTEST, LONGEST = 1e-5, 0.02
-#: Positions and velocities are compared over three times [s]: short times show large errors soon,
-#: the long time shows slow errors. They may differ by BRIEF_GAP, RECENT_GAP and LONG_GAP
-#: [rad or m].
+#: Positions and velocities are compared over three intervals [s]. The short intervals soon show
+#: large errors, and the long interval shows slow errors. They may differ by BRIEF_GAP, RECENT_GAP
+#: and LONG_GAP [rad or m].
 BRIEF, RECENT, LONG = 0.04, 0.25, 10.0
 BRIEF_GAP, RECENT_GAP, LONG_GAP = 0.03, 0.1, 0.05
 #: Positions must follow a velocity that jumped by JOLT between two states [rad/s or m/s]: over the
-#: shortest time they may then differ by JOLTED [rad or m].
+#: shortest interval they may then differ by JOLTED [rad or m].
 JOLT, JOLTED = 0.5, 0.01
-#: Over the longest time, they may also differ by this share of the distance travelled.
+#: Over the longest interval, positions and velocities may also differ by this share of the
+#: distance travelled.
 SHARE = 0.05
 #: A large motion that the velocities explain counts as overspeed, up to this multiple of the
 #: velocity limit.
@@ -50,10 +51,10 @@ MEASURING = 0.005
 #: because velocities are noisy.
 GAINED = 0.5
 
-#: Rows of the memory (ROWS, n): deviations over the three times, and the distance over the longest
-#: time; the velocity from which the acceleration is measured, and its age; the time for which a
-#: jump of the velocity is still remembered; the velocity from which a gain is measured, and its
-#: age.
+#: Rows of the memory (ROWS, n): deviations over the three intervals, and the distance over the
+#: longest interval; the velocity from which the acceleration is measured, and its age; the time
+#: for which a jump of the velocity is still remembered; the velocity from which a gain is
+#: measured, and its age.
 WAY, REFERENCE, AGE, JUMP, SLOW, SINCE, ROWS = 3, 4, 5, 6, 7, 8, 9
 
 

@@ -43,7 +43,7 @@ def coast(
     command: Vector,
     effort: Vector,
 ) -> float:
-    """Write efforts for an arm with a late newest state; return the time since the last efforts.
+    """Write efforts for an arm whose newest state is late; return the time since the last efforts.
 
     The arm coasts from where the efforts sent have taken it since that state. The efforts overcome
     no friction.
@@ -65,7 +65,7 @@ def coast(
 
 @kernel
 def foresee(m: Model, d: Data, s: BlindState, late: float, qpos: Vector, qvel: Vector) -> None:
-    """Write the state of an arm that accelerates by d.qacc and the push for a time [s]."""
+    """Predict the state of an arm that has accelerated by d.qacc and the push for `late` [s]."""
     for k in range(m.nv):
         s.coast_qvel[k] = qvel[k] + late * (d.qacc[k] + s.push[k])
     for i in range(len(s.dofs)):
@@ -93,7 +93,7 @@ def coasted(s: BlindState, now: int) -> None:
 def decay(
     qpos: Vector, qvel: Vector, left: float, rate: float, place: Vector, speed: Vector
 ) -> None:
-    """Write the state of a motion whose velocity has decayed to the share `left` at a rate."""
+    """Write the state once the velocity has decayed, at a rate [1/s], to the share `left`."""
     for k in range(len(qpos)):
         place[k] = qpos[k] + (1.0 - left) / rate * qvel[k]
         speed[k] = left * qvel[k]
@@ -111,9 +111,9 @@ def drive(
     measured: Vector,
     effort: Vector,
 ) -> None:
-    """Write the commands that let motion decay at a rate, at the predicted state.
+    """Write the commands that let motion decay at a rate [1/s], for the predicted state.
 
-    The robot itself may compensate Coriolis forces at a measured velocity.
+    The robot itself may compensate Coriolis forces, at the velocity `measured`.
     """
     for k in range(m.nv):
         d.qpos[k], d.qvel[k], d.qacc[k] = s.qpos[k], s.qvel[k], -rate * s.qvel[k]

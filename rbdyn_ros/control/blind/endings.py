@@ -168,8 +168,9 @@ def stop_blindly(
 
     `now` is on the steady clock [ns], and `overdue` is the time for which a state has been too old
     [s]. If `overdue` is longer than blind_time + PAUSE, as after a pause of the process, the arm
-    may be somewhere else, under the control of its driver. The last state and its `time` [ns]
-    count when the arm becomes blind, unless it coasts.
+    may be somewhere else, under the control of its driver. When the arm becomes blind, its motion
+    is predicted from the last state, which was measured at `time` [ns], or from where it has
+    coasted.
     """
     coasts = s.coasts > 0
     s.coasts = 0
@@ -279,7 +280,7 @@ def hold(
     qvel: Vector,
     effort: Vector,
 ) -> None:
-    """Write efforts that hold the arm where it came to rest; other joints move freely."""
+    """Write efforts that hold the arm where it came to rest; uncontrolled joints move freely."""
     for k in range(m.nv):
         d.qpos[k], d.qvel[k] = qpos[k], qvel[k]
         if s.controlled[k] == 0:

@@ -95,9 +95,10 @@ def look(
     """Compare a state with the prediction; return the controlled joint that has frozen, or -1.
 
     `command` (nv,) are the commands that acted since the previous state, `measured` (nv,) the
-    measured efforts, NaN where a joint measures none, and `dt` the time since then [s]. If it is
-    longer than LONGEST, the prediction starts anew. A contact may withstand the share `contact` of
-    the effort limits, and the share `blocked` if the numbers of a joint do not repeat exactly.
+    measured efforts, NaN where a joint measures none, and `dt` the time since the previous state
+    [s]. If it is longer than LONGEST, the prediction starts anew. A contact may withstand the
+    share `contact` of the effort limits, and the share `blocked` if the numbers of a joint do not
+    repeat exactly.
     """
     if not dt <= LONGEST:
         pause(s)
@@ -172,7 +173,8 @@ def compare(
         moves = moves or qpos[k] != s.last_qpos[k]
     for k in range(n):
         s.residual[k] = qacc[k] + s.steady_push[k] - (qvel[k] - s.last_qvel[k]) / dt
-    for k in range(n):  # M (v' - a - steady push): the unexplained effort, by its own inertia
+    # the unexplained effort M (v' - a - steady push), divided by the joint's inertia
+    for k in range(n):
         unmodelled, load, resisted = 0.0, 0.0, 0.0
         for j in range(n):
             unmodelled += s.mass[k, j] * s.residual[j]

@@ -162,7 +162,7 @@ def _reach(m: Model) -> Array:
 
 
 def _travel(m: Model) -> Array:
-    """Return the largest distance from 0 of each joint, if it slides, (njnt,).
+    """Return the largest absolute position of each joint, (njnt,); it matters for slides.
 
     The limits of a mimic joint do not bind it: it follows its leader beyond them.
     """

@@ -63,7 +63,7 @@ def _moved_by(m: Model) -> Bools:
 
 
 def _ends(m: Model, controlled: Bools, above: Bools, moved_by: Bools) -> Bools:
-    """Return whether the last controlled joint of a chain carries all bodies of each dof (nv,)."""
+    """Return a mask (nv,): whether a last controlled joint of a chain carries the dof's bodies."""
     driven = moved_by[:, controlled].any(axis=1)
     # bodies other than the carrier itself
     carries_driven = (above[driven].sum(axis=0) - driven) > 0
@@ -75,7 +75,7 @@ def _ends(m: Model, controlled: Bools, above: Bools, moved_by: Bools) -> Bools:
 
 
 def _wheels(m: Model, controlled: Bools, above: Bools, moved_by: Bools) -> Bools:
-    """Return whether a dof, and each dof that it carries, turns without limits (nv,)."""
+    """Return a mask (nv,): whether a dof, and each dof that it carries, turns without limits."""
     turning = np.zeros(m.nv, bool)
     kinds = (m.jnt_type == JointType.HINGE) & (m.jnt_limited == 0)
     joints = np.flatnonzero(kinds & (m.jnt_dofadr < m.nv))

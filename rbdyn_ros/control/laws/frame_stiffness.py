@@ -44,7 +44,8 @@ def cartesian_impedance(
         frame: number of the frame.
         ratio: damping ratio.
         poses: (2, 4, 3) desired pose; the present pose is written.
-        task: (17, 6) row ROOT has the square roots of the stiffness; W and U follow FORCE.
+        task: (17, 6) row ROOT has the square roots of the stiffness; the rows of W and U follow
+            row FORCE.
         B: (2, 6, nv) K^1/2 J and K^1/2 J M^-1/2 are written.
         rows: (6, nv) POSTURE, NULL_STIFFNESS and NULL_DAMPING are inputs, EFFORT is written.
     """

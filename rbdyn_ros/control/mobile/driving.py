@@ -2,9 +2,10 @@
 """Wheel speeds of a twist, the twist of wheel speeds, and ramps between twists.
 
 A twist is (vx, vy, wz) of the base: forward and to the left [m/s], and rotation to the left
-[rad/s]. A wheel at p that rolls along d and grips the floor along g has the speed g (v + w x p) /
-(r g d): along g, the point of contact does not slip. Across g the rollers of the wheel turn, or
-the wheel slips.
+[rad/s]. Let v and w be the velocity and the rotation of the base, and r the radius of a wheel. A
+wheel at p that rolls along d and grips the floor along g has the speed g (v + w x p) / (r g d):
+along g, the point of contact does not slip. Across g the rollers of the wheel turn, or the wheel
+slips.
 """
 
 import math

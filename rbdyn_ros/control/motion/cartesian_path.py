@@ -45,7 +45,9 @@ def cartesian_path(
     *,
     joints: Sequence[str] | None = None,
 ) -> Path:
-    """Return the joint path on which a frame passes poses on straight lines, rotating evenly.
+    """Return the joint path that moves a frame through poses, on straight lines.
+
+    The frame rotates uniformly between two poses.
 
     It begins at d.qpos and ends at rest at the last pose. The arm follows the lines without a
     search, and the path is refused if that is impossible. Collisions are not checked, see

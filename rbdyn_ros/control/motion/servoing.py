@@ -37,7 +37,7 @@ ROUNDING = 1e-12
 #: Singular values below this share of the largest are rounding errors. POSTURES is the number of
 #: postures from which the rank is computed.
 NO_DIRECTION, POSTURES = 1e-9, 5
-#: Most halvings of a change of velocity, after which joints could not stop in time.
+#: A change of velocity is halved at most this many times until joints can stop in time.
 HALVINGS = 30
 #: Time between two points of a path [s].
 SPACING = 0.01
@@ -133,7 +133,8 @@ def joint_rates(
         twist: (6,) angular, then linear [rad/s, m/s].
         limits: limits of the joints.
         settings: thresholds and margins.
-        rank: rank of the followed rows of the Jacobian in a regular posture; None: the most.
+        rank: rank of the followed rows of the Jacobian in a regular posture; None: the largest
+            possible.
 
     Source: the scaling of MoveIt Servo; Chiaverini, Singularity-robust task-priority redundancy
     resolution, 1997 (the bound of the inverse).
@@ -185,7 +186,7 @@ def _condition(J: Array, rank: int | None) -> float:
 
 
 def _singularity_scale(condition: float, ahead: float, settings: ServoSettings) -> float:
-    """Return the share of a twist at a condition number, or 1 if the condition improves."""
+    """Return the share of a twist at a condition number; 1 unless the number rises to `ahead`."""
     if ahead <= condition:
         return 1.0
     low, high = settings.lower_singularity_threshold, settings.hard_stop_singularity_threshold

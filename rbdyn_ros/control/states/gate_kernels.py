@@ -31,8 +31,8 @@ from rbdyn_ros.engine.compiler.jit import Matrix, Vector
 if TYPE_CHECKING:
     from rbdyn_ros.control.states.loop_state import ArmLoopState
 
-#: Time constant of the mean of the time for which an effort acts [s]. The mean may be up to
-#: LONGEST, or its value after one pause of state_timeout.
+#: Time constant of the mean of the time for which an effort acts [s]. The mean may reach LONGEST,
+#: or the value that one pause of state_timeout gives it if that is larger.
 HELD = 0.25
 #: States count as missing after this many periods without a state, if that exceeds the largest
 #: lag.

@@ -202,8 +202,8 @@ def store(s: ArmLoopState, given: Matrix, at: Ints, to: Ints) -> bool:
     Args:
         s: the state.
         given: rows of positions, velocities and efforts. An effort that was not measured is NaN.
-        at: columns of `given` for the degrees of freedom `to`; the velocities of others become 0.
-        to: see `at`.
+        at: columns of `given`.
+        to: the degrees of freedom of these columns; the velocities of all others become 0.
     """
     measured = False
     for k in range(given.shape[1]):
@@ -239,7 +239,7 @@ def _named_twice(names: Sequence[str]) -> str:
 
 
 def _wrong_number(names: Sequence[str], kind: str, values: Array) -> str:
-    """Return the fault of a number of a kind, or ""."""
+    """Return the reason why one of the values is no measurement, or ""."""
     fine = np.abs(values) < LARGEST  # NaN also fails this comparison
     if kind == "effort":
         fine |= np.isnan(values)
@@ -252,6 +252,6 @@ def _wrong_number(names: Sequence[str], kind: str, values: Array) -> str:
 
 
 def _wrong_count(names: Sequence[str], kinds: str, values: Array) -> str:
-    """Return the fault of the number of values, or ""."""
+    """Return the reason why the number of values is wrong, or ""."""
     right = len(values) == len(names)
     return "" if right else f"there are {len(values)} {kinds} for {len(names)} names"
