@@ -53,7 +53,10 @@ class WireFaults:
 
     @staticmethod
     def of(faults: Faults, double: float, period_ns: int) -> "WireFaults":
-        """Return the faults of the channel of a loop, as faults of the wire."""
+        """Return the faults of a loop's channel as faults of the wire.
+
+        `double` is the probability that a packet comes twice.
+        """
 
         def line(side: str) -> LineFaults:
             delay, jitter = (
@@ -186,7 +189,7 @@ class ControlBox(ABC):
             end.close()
 
     def do(self, action: Callable[[], T]) -> Future[T]:
-        """Make the thread of the box call an action between two cycles; return its future result.
+        """Make the thread of the box call an action between two cycles; return its Future.
 
         An action presses the user stop, for example. It can be cancelled before it begins. If the
         action fails, the error is logged, and the future holds it.
@@ -206,7 +209,7 @@ class ControlBox(ABC):
         return future
 
     def reboot(self) -> None:
-        """Reboot at once: clients lose their connections, the arm brakes.
+        """Reboot at once: clients lose their connections, and the arm brakes.
 
         Call it only inside `do`.
         """

@@ -158,7 +158,7 @@ def boxed(
     give their first torques.
 
     Args:
-        settings: settings of the loop; a tick waits for their `lockstep_dofs` besides the boxes.
+        settings: settings of the loop; each tick also waits for commands to their `lockstep_dofs`.
         m: Model made with `equipped`.
         description: description of its robots.
         boxes: see BoxName.
@@ -328,7 +328,7 @@ class BoxedArm(BoxedLoop):
             subprocess.run(["./my_controller", "127.0.0.1"], check=True)
             print(arm.loop.readout.latest().qpos)
 
-    A client in Python needs a process of its own: libfranka keeps Python's lock while it waits.
+    A client in Python needs a process of its own: libfranka holds the GIL while it waits.
 
     Args:
         source: a robot or a scene, as for `rb.load`.

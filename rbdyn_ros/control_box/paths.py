@@ -50,12 +50,15 @@ class Stream:
         self.x = self.x + self.v * self._period
 
     def brake(self, most: Array) -> None:
-        """Slow down with the largest acceleration."""
+        """Slow down for a cycle, with an acceleration of at most `most`."""
         v = self.v - np.clip(self.v, -most * self._period, most * self._period)
         self.a, self.v, self.x = (v - self.v) / self._period, v, self.x + v * self._period
 
     def approach(self, goal: Array, speed: Array, most: Array) -> None:
-        """Move towards a goal within a speed and an acceleration, and stop there."""
+        """Move towards a goal for a cycle, so that the motion can stop there.
+
+        The motion stays within a speed and the acceleration `most`.
+        """
         gap = goal - self.x
         free = np.sqrt(2.0 * 0.9 * most * np.abs(gap))
         wanted = np.sign(gap) * np.minimum(np.minimum(speed, free), np.abs(gap) / self._period)

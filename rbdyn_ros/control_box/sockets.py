@@ -262,7 +262,7 @@ class Peers(End, Generic[S]):
             self._flush(peer)
 
     def told(self, peer: ClientLink[S], say: Callable[[S], bytes]) -> bytes:
-        """Return the bytes of a session; if it fails, end its connection and return b""."""
+        """Return the bytes that `say` gets from a session; if it fails, hang up and return b""."""
         try:
             with parting():
                 return say(peer.session)

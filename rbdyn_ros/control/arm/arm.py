@@ -230,7 +230,9 @@ class Arm:
         return effort
 
     def _vector(self, given: Array, written: bool = False) -> Array:
-        """Return an array (nv,) for kernels: the given array itself if `written`.
+        """Return the given array (nv,) for kernels, or a copy unless it is `written`.
+
+        Raise ParameterError if it is not such an array.
 
         Raise ParameterError if it is not such an array.
         """

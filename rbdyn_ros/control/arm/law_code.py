@@ -79,8 +79,7 @@ class LawCode:
 
 @kernel
 def run(address: int, table: int, row: int, memory: Matrix, target: Matrix) -> int:
-    """Copy the target to the law's memory; run the compiled code at `address`; return its result.
-    """
+    """Copy the target to the memory, run the compiled code at `address`, return its result."""
     for i in range(3):
         for k in range(target.shape[1]):
             memory[TARGET + i, k] = target[i, k]

@@ -298,7 +298,7 @@ def watch(s: StartUp, r: Reply, a: Actuation, qpos: Vector) -> int:
         if i != s.k and not abs(off) <= OTHERS:
             found = check_order(s, a)
             if found == 0 and has_moved(s):
-                # a wrong reply of the driven joint explains more than this motion
+                # a wrong reply of the driven joint may explain this motion
                 found = judge(s, r)
             return found if found > 0 else refuse(s, DRIFTS, i, off, 0.0)
     return 0

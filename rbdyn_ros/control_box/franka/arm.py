@@ -32,7 +32,7 @@ class FrankaArm(BoxedJoints):
         prefix: prefix of the names of this arm's joints, such as `left/`; empty: there is one arm.
 
     Attributes:
-        finger_joints: numbers of the finger joints in the simulated Model.
+        finger_joints: indices of the finger joints in the simulated Model.
         finger_effort, finger_reach: limits of the fingers.
         mimics: whether a finger follows the other finger.
         limits: limits of the interface.

@@ -108,7 +108,10 @@ class UrArm(BoxedJoints):
         return np.concatenate([linear, dJ[:3]])
 
     def solve(self, T: Array, near: Array, F_T: Array) -> Array | None:
-        """Return joints (6,) near `near` that give a frame at the flange a pose, or None."""
+        """Return joint positions (6,) near `near` at which a frame has the pose T, or None.
+
+        F_T is the pose of the frame in the flange (4, 4).
+        """
         if not np.isfinite(T).all():
             return None
         goal = T @ np.linalg.inv(F_T)

@@ -118,7 +118,7 @@ class CommandQueue(ArmProgram):
         self.tell_int(r, word + (min(value, 32767) + 32768 if value >= 0 else 0), 2)
 
     def stop_at_contact(self, r: UrRobot, steps: int) -> list[Step]:
-        """Return the steps that stop, and go back to where a contact began."""
+        """Return steps that brake, and move back to where a contact began `steps` steps ago."""
         T = r.arm.tool_pose(r.past.joints(steps), r.F_T)
         return [lambda _: stop(3.0, of_tool=True), lambda r: line_move(r, T, 0.25, 1.2)]
 

@@ -37,7 +37,8 @@ FORMER = {
     "TRAJECTORY_POINT_CARTESIAN": "MOTION_TYPE_MOVEL",
     "TRAJECTORY_POINT_JOINT_SPLINE": "MOTION_TYPE_SPLINE",
 }
-#: Lengths of messages [integers], shortest point (numbers, time), and number of names of a point.
+#: Greatest length of a message and least length of a point [integers], and the greatest number of
+#: named numbers of a program.
 LONGEST, SHORTEST_POINT, MOST_NAMES = 256, 19, 500
 
 

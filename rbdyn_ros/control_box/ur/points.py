@@ -78,7 +78,7 @@ class TrajectoryPoint:
 
 
 def _joints(r: UrRobot, p: TrajectoryPoint) -> Array:
-    """Return joints of a pose, near the joints that the client names, if any."""
+    """Return joint positions at the pose of a point, near those that the client gives, if any."""
     near = p.second if p.third[2] else None
     return joints(r, pose_from(p.target), near)
 
@@ -183,7 +183,8 @@ def spline(
     if reason := too_fast(start[0], p.target, p.time):
         raise ValueError(reason)
     end = np.array([p.target, p.second, p.third])
-    if len(start) < order:  # the end of a cubic spline has no acceleration
+    # the end of a cubic spline has no acceleration: start the next spline with 0
+    if len(start) < order:
         start = np.array([*start, np.zeros(6)])
     over = 0.0 if before is None else before.over
     return SplineMove(start[:order], end[:order], p.time, last, over)

@@ -136,7 +136,7 @@ class UrRobot(BoxedRobot):
         self._second, self._sentences = -1, 0
 
     def say(self, text: str, always: bool = False) -> None:
-        """Log a message as `note` does, also with `always`, and send the message to clients."""
+        """Log a message as `note` does, and send it to clients."""
         text = text if len(text) <= LONGEST else f"{text[:LONGEST]}..."
         self.note(text, always)
         if len(self.messages) < MOST_MESSAGES:
@@ -168,7 +168,7 @@ class UrRobot(BoxedRobot):
         return self.runtime == modes.RuntimeState.PAUSED
 
     def start(self, program: ArmProgram) -> None:
-        """Start a program, or say why not; a started program ends the running one."""
+        """Start a program, which ends the running program, or log why it does not start."""
         if self.mode != modes.RobotMode.RUNNING or self.safety != modes.SafetyMode.NORMAL:
             self.say(
                 f"program {program.name} does not start: the robot is {self.mode.name}, its "
@@ -306,7 +306,7 @@ class UrRobot(BoxedRobot):
 
     @property
     def runs_free(self) -> bool:
-        """Return whether the arm moves and a client times its next command by its own clock."""
+        """Return whether the arm moves for a client that times its next command itself."""
         moves = self.motion is not None or self.force is not None
         waits = self.program is not None and (self.program.is_blocked or self.awaits)
         return moves and not waits and (self.program is not None or self.teaches)

@@ -2,8 +2,8 @@
 """Programs that clients upload, cut from a stream and read as far as the box supports them.
 
 The box does not interpret URScript. It recognises two kinds of programs by their structure: a
-control script that reads commands from input registers (the script of ur_rtde), and a row of known
-calls with numbers. Anything else is refused by name.
+control script that reads commands from input registers (the script of ur_rtde), and a sequence of
+known calls with numbers. Anything else is refused by name.
 """
 
 import re

@@ -266,7 +266,10 @@ def set_slider(r: UrRobot, mask: int, value: float) -> None:
 
 
 def set_analog(r: UrRobot, mask: int, types: int, values: tuple[float, float]) -> None:
-    """Set the analog outputs of a mask, given as shares of 0 to 10 V or of 4 to 20 mA."""
+    """Set the analog outputs of a mask, given as shares of 0 to 10 V or of 4 to 20 mA.
+
+    Bit k of `types` is 1 if output k is a voltage.
+    """
     for k in range(2):
         if mask >> k & 1 and 0.0 <= values[k] <= 1.0:
             volts = bool(types >> k & 1)
