@@ -24,7 +24,7 @@ _LIMITS = {
     "deceleration": "deceleration limit",
     "jerk": "jerk limit",
 }
-#: The limits of sizes, which are not negative.
+#: The limits that are magnitudes and must not be negative.
 _SIZES = tuple(_LIMITS)[2:]
 UNLIMITED_TYPES = ("floating", "planar")  # URDF allows a limit, which has no effect
 

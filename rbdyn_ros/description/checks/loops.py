@@ -4,8 +4,9 @@
 A joint that closes a loop is no joint of the spanning tree and has no coordinate, so nothing can
 limit, damp or drive it. A loop is cut at the joint with the least to lose. If all its joints have
 properties, a link is split: a new link gets half of the inertia and one of the two joints, and a
-weld holds both halves together. Equal halves add up to the inertia of the link without rounding,
-both joints move an inertia, and m1 m2 / (m1 + m2), which the weld works on, is the largest.
+weld holds both halves together. Equal halves add up to the inertia of the link without rounding.
+Both joints then move an inertia, and the reduced mass m1 m2 / (m1 + m2) at the weld is as large as
+possible.
 """
 
 from collections.abc import Collection, Iterator, Mapping
@@ -93,7 +94,7 @@ def _loss(joint: Joint, needed: Collection[str]) -> int:
 
 
 def _released(description: Description, losses: Mapping[str, int]) -> Description:
-    """Return the description; no joint with properties is marked as closing a loop."""
+    """Return the description; unset closes_loop of every joint that has properties."""
     lost = {j.name for j in description.joints if j.closes_loop and losses[j.name] == MUCH}
     if not lost:
         return description

@@ -61,7 +61,7 @@ class BodyTree:
         bodies: by name; the world is first.
         joints: to links, and to sites last.
         between: links without mass between the joints of one body.
-        sites: by name: the link of the site, its body and its place in the body.
+        sites: by name: the body of the site, and the pose of the site in the body.
     """
 
     bodies: dict[str, MjcfBody] = field(default_factory=dict)
@@ -76,7 +76,7 @@ def read_tree(
     settings: CompilerSettings,
     meshes: dict[str, MeshAsset],
 ) -> BodyTree:
-    """Return the bodies of all <worldbody>."""
+    """Return the bodies of all <worldbody> elements."""
     reader = _TreeReader(document, classes, settings, meshes)
     for element in document.root.iterfind("worldbody"):
         assert isinstance(element, Element)

@@ -46,7 +46,7 @@ def read_couplings(
 
 
 def starts(tree: BodyTree) -> dict[str, float]:
-    """Return the positions of the joints of one coordinate before they move."""
+    """Return the start positions of the joints with one coordinate, by name."""
     return {j.name: j.start[0] if j.start else 0.0 for j in tree.joints if j.type in _FLAT}
 
 

@@ -57,7 +57,7 @@ class MjcfDocument:
     def item(
         self, element: Element, owner: str, defaults: Mapping[str, str] | None = None
     ) -> "Item":
-        """Return an element for reading, which counts as read; defaults None: no defaults."""
+        """Return an element as an Item and mark it as read; `defaults` None: no defaults."""
         self.seen.add(id(element))
         return Item(self, element, owner, defaults or {})
 
@@ -110,7 +110,10 @@ def _height(element: Element) -> int:
 
 
 def overlaid(name: str, own: str, below: str) -> str:
-    """Return an attribute; in _OPEN the class gives the numbers that are missing at the end."""
+    """Return the attribute `own` of an element whose class has the value `below`.
+
+    For a name in _OPEN, `below` gives the numbers that are missing at the end of `own`.
+    """
     words = own.split()
     return " ".join((*words, *below.split()[len(words) :])) if name in _OPEN else own
 

@@ -46,7 +46,7 @@ class MeshAsset:
 def read_meshes(
     document: MjcfDocument, classes: Classes, settings: CompilerSettings
 ) -> dict[str, MeshAsset]:
-    """Return the meshes of all <asset> by name."""
+    """Return the meshes of all <asset> elements, by name."""
     found: dict[str, MeshAsset] = {}
     for element in document.sections("asset"):
         if element.tag == "material":

@@ -97,7 +97,7 @@ def audit_range(what: str, values: Sequence[float], quantity: str, at: Subject) 
 
 
 def within_or_unlimited(what: str, value: float, at: Subject) -> float:
-    """Return a limit, or infinity with its sign and an error if the limit is out of range."""
+    """Return a limit; if it is out of range, add an error and return infinity with its sign."""
     if math.isinf(value) or within("limit", (value,)):
         return value
     found, message = _outside(what, (value,), "limit")

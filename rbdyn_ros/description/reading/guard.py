@@ -53,7 +53,7 @@ _OTHER_FORMATS = {
 
 
 _TAG = re.compile(r"<([A-Za-z_][\w.:-]*)")
-#: Start and end marks of what may precede the root element: the declaration and comments.
+#: Start and end marks of the declaration and of comments, which may precede the root element.
 _ENDS = {"<?": "?>", "<!--": "-->"}
 
 

@@ -44,7 +44,7 @@ class ArmScene:
         return self.contact
 
     def around(self, description: Description, contact: Contact) -> Description:
-        """Return the arm with the obstacles of its own file in the frame of its base, too.
+        """Return the arm; convert the obstacles of its own file to the frame of its base.
 
         Args:
             description: description of the arm, read with the contact.
@@ -125,7 +125,7 @@ def _check_distances(path: str, obstacles: Sequence[Obstacle], of: str = "") -> 
 
 
 def _excluded(parts: SceneParts, name: str, placed: Placed) -> tuple[tuple[str, str], ...]:
-    """Return the pairs of the arm that may overlap, without objects, by the names in its file."""
+    """Return the pairs without free objects that may overlap, by names in the arm's file."""
     objects, prefix = {one.name for one in parts.objects}, _prefix(name)
     pairs = [
         (one.first.removeprefix(prefix), one.second.removeprefix(prefix))

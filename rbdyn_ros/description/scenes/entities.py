@@ -162,7 +162,7 @@ class Weld:
     Attributes:
         link, to: names of the links.
         pose: pose of the first link in the second link.
-        apart: names of links or obstacles of either side.
+        apart: two groups of links or obstacles, by name; the groups do not touch each other.
     """
 
     link: str

@@ -233,7 +233,7 @@ def with_robot(joined: Description, robot: Description, name: str, placed: Place
 
 
 def _started(robot: Description, placed: Placed, at: Subject) -> Description:
-    """Return a robot whose joints start at the positions, and have the line, of `placed`."""
+    """Return a robot whose joints start at the positions in `placed`; errors have its line."""
     known, start, line = {joint.name: joint for joint in robot.joints}, placed.start, placed.line
     for name in start:
         if name not in known:

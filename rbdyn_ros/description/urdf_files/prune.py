@@ -228,7 +228,7 @@ class Pruner:
         return sound
 
     def dropped(self, child: Element, spec: Tag, kept: list[Element]) -> bool:
-        """Drop a broken child, or unbound a limit; return False if the parent needs the child."""
+        """Drop a broken child (a limit becomes infinite); return False if the parent needs it."""
         if child.tag in _OWNERS:
             self.audit.partial = True
         if child.tag == "limit":  # avoid a second error about the missing limit
