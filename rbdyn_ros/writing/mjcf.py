@@ -24,7 +24,7 @@ FORM = "MJCF"
 
 
 def write(robot: WrittenRobot, left: LeftOut, meshes: MeshFolder) -> bytes:
-    """Return the document.
+    """Return an MJCF document; record in `left` everything that it cannot express.
 
     Raises:
         ParameterError: a joint has a type that MJCF lacks.

@@ -27,7 +27,7 @@ _SAID = (*_PASSIVE, "rest", "mimic", "start", "lower", "upper", "effort", "veloc
 
 
 def write(robot: WrittenRobot, left: LeftOut, meshes: MeshFolder) -> bytes:
-    """Return the document.
+    """Return an SDF document; record in `left` everything that it cannot express.
 
     Raises:
         ParameterError: a joint has a type that SDF lacks.

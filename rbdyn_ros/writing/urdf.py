@@ -25,7 +25,9 @@ _SAID_OF_ONE = (*_SAID, "rest", *LIMITS)
 
 
 def write(robot: WrittenRobot, left: LeftOut, meshes: MeshFolder) -> bytes:
-    """Return the document; `write_srdf` writes the poses, and the pairs that may overlap.
+    """Return a URDF document; record in `left` everything that it cannot express.
+
+    `write_srdf` writes the named poses, and the pairs of links that may overlap.
 
     Raises:
         ParameterError: a joint has a type that URDF lacks.

@@ -182,7 +182,7 @@ def _best_speed(drive: DriveRecord, A: Array, b: Array) -> float:
 def _in_torques(
     x: Array, C: Array, rotor: float | None, speed: float | None, unexplained: float
 ) -> DriveFit:
-    """Return the drive with coefficients x of efforts, and their covariance, as torques."""
+    """Return the drive in torques, from coefficients x of its efforts and their covariance C."""
     share = float(x[SCALE]) or LEAST_SHARE
 
     def torque(*terms: int) -> Estimate:

@@ -74,7 +74,7 @@ def read_by_columns(
         columns: the columns file.
         names: joints to read; joints that the file lacks are left out.
         others: joints whose positions are read too, if the file has them.
-        raw: whether currents stay currents.
+        raw: whether the efforts of the result are currents [A], if the recording has currents.
         sliding: prismatic joints, whose positions are in metres.
 
     Raises:

@@ -60,7 +60,8 @@ def read_recording(
         partly: whether to leave out joints, such as fingers, that the recording does not have.
         gains: torque of the joints by current [N m/A], for a log of RTDE without torques; None: no
             gains.
-        raw: whether currents of a log stay currents.
+        raw: whether the efforts of the result are currents [A], if a log has currents but no
+            efforts.
 
     Raises:
         ParameterError: the recording cannot be used; the message has the reason.

@@ -123,7 +123,7 @@ def _beyond(Q: Array, rows: Array) -> Array:
 
 
 def moved_efforts(motion: Motion, delay: float) -> Motion:
-    """Return a motion whose efforts are taken from a later time."""
+    """Return a motion whose efforts are those measured `delay` [s] later."""
     if delay == 0.0:
         return motion
     later = motion.time + delay
