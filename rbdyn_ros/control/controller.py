@@ -188,7 +188,7 @@ class Controller(ControlLoop):
         return test_ways(limits, self.gate.measured.qpos, slides(self.arm, limits))
 
     def _made_test(self, ways: Array) -> StartUpTest:
-        """Return a start-up test with displacements (n,) that begins here."""
+        """Return a start-up test with the displacements `ways` (n,) that begins here."""
         settings = self.settings
         return StartUpTest(
             self.arm,
@@ -331,7 +331,7 @@ class Controller(ControlLoop):
         self._needed = tuple(dofs)
 
     def unmeasured(self, dofs: Sequence[int]) -> dict[str, float]:
-        """Return those of the joints that no message has named, each with its assumed position."""
+        """Return the joints of `dofs` that no message has named, with their assumed positions."""
         seen, m = self.gate.measured, self.arm.m
         unknown = [dof for dof in dofs if not seen.known[dof]]
         return {m.jnt_names[m.dof_jntid[dof]]: float(seen.qpos[dof]) for dof in unknown}

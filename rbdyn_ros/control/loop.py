@@ -209,7 +209,7 @@ class ControlLoop:
             self._end_test(str(error))
 
     def _end_test(self, reason: str) -> None:
-        """End the start-up test without arming."""
+        """End the start-up test without arming, for a reason."""
         self._test, self.failed_test, self.sending = None, reason, False
         self._shown = None  # a kernel may have ended the test
 
@@ -227,7 +227,7 @@ class ControlLoop:
         return self._test is not None
 
     def _average(self, step: float) -> None:
-        """Update the mean period of the states; a long pause counts as two periods."""
+        """Update the mean period of states by a step [s]; a long pause counts as two periods."""
         if math.isnan(self.period):
             self.period = step if step > SHORTEST else math.nan
         else:
@@ -309,7 +309,7 @@ class ControlLoop:
         return self.gate.measured.concerns(names)
 
     def refuse_state(self, fault: Fault) -> None:
-        """Refuse a state that must not be believed, whatever its numbers are."""
+        """Refuse a state because of a fault, whatever its numbers are: it must not be believed."""
         with self._lock:
             self._wrong, self.gate.s.lost = fault, 1
             self.refused += 1

@@ -107,7 +107,8 @@ def hold(
 ) -> None:
     """Write the efforts that hold the arm at qpos, less the gravity that the robot compensates.
 
-    m and d are the robot with its payloads; bare and own are its Model and Data without payloads.
+    m and d are the robot with its payloads; `bare` and `own` are the Model and Data without
+    payloads.
     """
     for k in range(m.nv):
         d.qpos[k] = qpos[k]

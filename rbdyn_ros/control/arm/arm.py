@@ -173,18 +173,21 @@ class Arm:
         _place.call(self._m_at, self._d_at, qpos, qvel)
 
     def gravity_effort(self, qpos: Array, out: Array) -> Array:
-        """Write and return g(qpos) (nv,), the efforts that hold the arm with its payloads."""
+        """Write g(qpos) (nv,), the efforts that hold arm and payloads, and return `out`."""
         self.d.qpos[:] = qpos
         _gravity_term(self.m, self.d, out)
         return out
 
     def hold(self, qpos: Array, out: Array) -> Array:
-        """Write and return the commands that hold the arm. The arrays (nv,) are not checked."""
+        """Write the commands that hold the arm at qpos, and return `out`.
+
+        The arrays (nv,) are not checked.
+        """
         _hold.call(self._m_at, self._d_at, *self._own_at, qpos, out)
         return out
 
     def inverse_dynamics(self, qpos: Array, qvel: Array, qacc: Array, out: Array) -> Array:
-        """Write and return M qacc + C qvel + g, (nv,), without friction."""
+        """Write M qacc + C qvel + g (nv,), without friction, and return `out`."""
         d = self.d
         d.qpos[:], d.qvel[:], d.qacc[:] = qpos, qvel, qacc
         inverse(self.m, d)

@@ -79,7 +79,10 @@ class LawCode:
 
 @kernel
 def run(address: int, table: int, row: int, memory: Matrix, target: Matrix) -> int:
-    """Copy the target to the memory, run the compiled code at `address`, return its result."""
+    """Copy the target to the memory, run the compiled code at `address`, return its result.
+
+    `table` is the address of the Model's table, and `row` the address of the row of Data.
+    """
     for i in range(3):
         for k in range(target.shape[1]):
             memory[TARGET + i, k] = target[i, k]

@@ -126,7 +126,9 @@ class StartUp(Record):
 def choose_ways(
     lower: Vector, upper: Vector, slides: Ints, dofs: Ints, qpos: Vector, ways: Vector
 ) -> int:
-    """Write the largest displacements (n,), away from near limits.
+    """Write the largest displacements `ways` (n,), away from near limits.
+
+    `lower` and `upper` are position limits, and slides[i] is 1 for a sliding joint.
 
     Return the first joint without room for the motion, or -1.
     """
@@ -155,7 +157,7 @@ def begin(m: Model, d: Data, s: StartUp, qpos: Vector, holding: Vector) -> None:
 
 @kernel
 def inertia(s: StartUp, i: int, j: int) -> float:
-    """Return an entry of the mass matrix of the controlled joints."""
+    """Return the entry i, j of the mass matrix of the controlled joints."""
     return float(s.mass[s.dofs[i], s.dofs[j]])
 
 
@@ -193,7 +195,9 @@ def advance(
     step: float,
     wanted: Vector,
 ) -> int:
-    """Write the commands (nv,) after a state; return the finding that ends the test, or 0.
+    """Write the commands `wanted` (nv,) after a state; return the finding, or 0.
+
+    A finding ends the test.
 
     `effort` are the measured efforts (nv,), `holding` the commands that hold the arm here (nv,),
     `released` the commands that acted since the previous state (n,), and `step` the time since
@@ -218,14 +222,14 @@ def advance(
 
 @kernel
 def refuse(s: StartUp, found: int, joint: int, value: float, bound: float) -> int:
-    """Store the joint and the two values of a finding; return the finding."""
+    """Store a finding's joint, value and bound for the message; return the finding."""
     s.joint, s.value, s.bound = joint, value, bound
     return found
 
 
 @kernel
 def predict(s: StartUp, released: Vector, step: float) -> None:
-    """Predict the motion under the efforts that acted, without the known friction."""
+    """Predict the motion under the commands `released` (n,), without the known friction."""
     for i in range(len(s.dofs)):
         gain = 0.0
         for j in range(len(s.dofs)):
@@ -237,7 +241,7 @@ def predict(s: StartUp, released: Vector, step: float) -> None:
 
 @kernel
 def write_commands(s: StartUp, a: Actuation, wanted: Vector) -> None:
-    """Write the commands (nv,) of the pulse, whose motion is way sin^4(pi t / duration)."""
+    """Write the commands `wanted` (nv,) of a pulse with the motion way sin^4(pi t / duration)."""
     for k in range(len(wanted)):
         wanted[k], s.rubbing[k], s.turning[k] = s.holding[k], 0.0, 0.0
     if s.k < 0 or s.time <= 0.0 or s.time >= s.duration:

@@ -75,7 +75,8 @@ def inspect(
     """Write the first fault of a state into `found`.
 
     Positions are checked before velocities. `step` is the time since the previous state, infinite
-    for the first state; `effort` (n,) acted since then.
+    for the first state; `effort` (n,) acted since then. `last_qpos` and `last_qvel` are that
+    state, `acceleration` is the limit of accelerations, and `memory` has the rows WAY to SINCE.
     """
     found[KIND] = found[BLIND] = 0.0
     for i in range(len(dofs)):
@@ -101,13 +102,17 @@ def inspect(
 
 @kernel
 def report(kind: int, i: int, value: float, allowed: float, found: Vector) -> None:
-    """Write a fault of a joint, and the numbers that show it."""
+    """Write a fault of joint i into `found`, with a value and the allowed value."""
     found[KIND], found[JOINT], found[VALUE], found[ALLOWED] = kind, i, value, allowed
 
 
 @kernel
 def jumped(moved: float, travelled: float, speed: float, fastest: float, step: float) -> bool:
-    """Return whether a joint moved farther than its velocity limit and measured velocity allow."""
+    """Return whether a joint moved farther than its velocity limit and measured velocity allow.
+
+    By its measured velocities, the joint `travelled` during the time `step` [s]. Its last velocity
+    is `speed`, and its limit is `fastest`.
+    """
     if abs(moved) <= fastest * step + MARGIN:
         return False
     explained = abs(moved - travelled) <= MARGIN + 0.1 * abs(travelled)
@@ -127,7 +132,8 @@ def compare(
 ) -> None:
     """Compare displacements with velocities; a pause restarts the two short comparisons.
 
-    With a velocity of the wrong sign, damping would accelerate the arm.
+    With a velocity of the wrong sign, damping would accelerate the arm. Arguments as for
+    `inspect`.
     """
     steady = step <= LONGEST
     brief, recent, kept = np.exp(-step / BRIEF), np.exp(-step / RECENT), np.exp(-step / LONG)
@@ -168,7 +174,7 @@ def judge_change(
     memory: Matrix,
     found: Vector,
 ) -> None:
-    """Check accelerations, and the power of the efforts that acted last."""
+    """Check accelerations, and the power of the last efforts; arguments as for `inspect`."""
     for i in range(len(dofs)):
         v = qvel[dofs[i]]
         memory[AGE, i] += step
@@ -187,7 +193,10 @@ def judge_change(
 
 @kernel
 def judge_gain(v: float, i: int, most: float, step: float, memory: Matrix, found: Vector) -> None:
-    """Check that a joint does not gain speed faster than `most`; it may lose speed faster."""
+    """Check that joint i, which has velocity v, does not gain speed faster than `most`.
+
+    It may lose speed faster.
+    """
     memory[SINCE, i] += step
     if not step <= LONGEST:  # the first state, or a pause
         memory[SLOW, i], memory[SINCE, i] = v, 0.0

@@ -77,14 +77,14 @@ def foresee(m: Model, d: Data, s: BlindState, late: float, qpos: Vector, qvel: V
 
 @kernel
 def begin(s: BlindState, now: int) -> None:
-    """Start to coast from coast_qpos with coast_qvel."""
+    """Start to coast from coast_qpos with coast_qvel; `now` is on the steady clock [ns]."""
     s.coasts = 1
     s.coast_begun = s.coast_answered = now
 
 
 @kernel
 def coasted(s: BlindState, now: int) -> None:
-    """Write the predicted state of a coasting arm."""
+    """Write the predicted state of a coasting arm; `now` is on the steady clock [ns]."""
     left = np.exp(-DAMPING * max(seconds(s.coast_begun, now), 0.0))
     decay(s.coast_qpos, s.coast_qvel, left, DAMPING, s.qpos, s.qvel)
 
@@ -93,7 +93,10 @@ def coasted(s: BlindState, now: int) -> None:
 def decay(
     qpos: Vector, qvel: Vector, left: float, rate: float, place: Vector, speed: Vector
 ) -> None:
-    """Write the state once the velocity has decayed, at a rate [1/s], to the share `left`."""
+    """Write the state, `place` and `speed`, after the velocity has decayed to the share `left`.
+
+    It decays at a rate [1/s] from the state qpos, qvel.
+    """
     for k in range(len(qpos)):
         place[k] = qpos[k] + (1.0 - left) / rate * qvel[k]
         speed[k] = left * qvel[k]

@@ -145,7 +145,7 @@ def carry(
 
 @kernel
 def since(s: BlindState, now: int) -> float:
-    """Return the time since the last effort without states [s], or 1 ms if there was none yet."""
+    """Return the time from the last effort without states to `now` [s], or 1 ms without one."""
     return max(seconds(s.answered, now), 0.0) if s.phase == BLIND else 1e-3
 
 
@@ -200,7 +200,7 @@ def stop_blindly(
 
 @kernel
 def foresee(s: BlindState, now: int) -> None:
-    """Write the predicted state of a blind arm."""
+    """Write the predicted state of a blind arm; `now` is on the steady clock [ns]."""
     left = np.exp(-BRAKING * max(seconds(s.lost, now), 0.0))
     decay(s.blind_qpos, s.blind_qvel, left, BRAKING, s.qpos, s.qvel)
 
@@ -346,7 +346,7 @@ def judge_holding(s: BlindState, qpos: Vector, qvel: Vector) -> None:
 
 @kernel
 def diverge(s: BlindState, reason: int) -> None:
-    """Give up, and drop the unexplained efforts, which may be an effect of wrong states."""
+    """Give up for a reason; drop the unexplained efforts, which wrong states may have caused."""
     for k in range(len(s.carried)):
         s.carried[k] = 0.0
     silence(s, reason)

@@ -64,7 +64,10 @@ def first_breach(
 
 @kernel
 def _fastest(times, nodes, order, segment, last, reach, peaks):
-    """Return a bound for the relative speed of any two points of the arm on a segment."""
+    """Return a bound for the relative speed of any two points of the arm on a segment of a path.
+
+    `last` is the index of the last point, `reach` as for first_breach, `peaks` work space.
+    """
     if segment == last:
         return 0.0
     fastest = 0.0

@@ -63,7 +63,10 @@ def _moved_by(m: Model) -> Bools:
 
 
 def _ends(m: Model, controlled: Bools, above: Bools, moved_by: Bools) -> Bools:
-    """Return a mask (nv,): whether a last controlled joint of a chain carries the dof's bodies."""
+    """Return a mask (nv,): whether a last controlled joint of a chain carries the dof's bodies.
+
+    `above` and `moved_by` are the masks of _above and _moved_by.
+    """
     driven = moved_by[:, controlled].any(axis=1)
     # bodies other than the carrier itself
     carries_driven = (above[driven].sum(axis=0) - driven) > 0
@@ -75,7 +78,10 @@ def _ends(m: Model, controlled: Bools, above: Bools, moved_by: Bools) -> Bools:
 
 
 def _wheels(m: Model, controlled: Bools, above: Bools, moved_by: Bools) -> Bools:
-    """Return a mask (nv,): whether a dof, and each dof that it carries, turns without limits."""
+    """Return a mask (nv,): whether a dof, and each dof that it carries, turns without limits.
+
+    `above` and `moved_by` are the masks of _above and _moved_by.
+    """
     turning = np.zeros(m.nv, bool)
     kinds = (m.jnt_type == JointType.HINGE) & (m.jnt_limited == 0)
     joints = np.flatnonzero(kinds & (m.jnt_dofadr < m.nv))

@@ -79,7 +79,7 @@ class SensedWrench:
             self._newest = link, numbers, now
 
     def missing(self, now: int) -> str:
-        """Return the reason why there is no valid wrench at a time [ns], or ""."""
+        """Return the reason why there is no valid wrench at the time `now` [ns], or ""."""
         arrival = self._newest[2]
         if arrival is None:
             return "no wrench of the force-torque sensor has arrived yet"

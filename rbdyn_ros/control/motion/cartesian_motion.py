@@ -198,7 +198,9 @@ def _change(before: Array, after: Array) -> float:
 
 
 def _overlap(segment: _Segment, blend: float, share: float) -> float:
-    """Return the longest overlap of a segment with another segment within the blend.
+    """Return the longest overlap [s] of a segment with another segment within a blend [m].
+
+    The overlap is at most `share` of a ramp.
 
     In the fraction x of a ramp the frame moves less than x^3 times rate times ramp times length.
     """

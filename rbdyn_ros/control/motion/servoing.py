@@ -160,7 +160,7 @@ def joint_rates(
 
 
 def _inverse(J: Array, twist: Array, worst: float, rank: int | None) -> tuple[Array, float]:
-    """Return the joint velocities and the condition number of J.
+    """Return the joint velocities for a twist, and the condition number of J.
 
     The inverse is the pseudo-inverse up to the condition number `worst`. Beyond it, the gain of
     the weak directions falls again, to 0 in a singular posture.
@@ -222,7 +222,7 @@ def _limit_scale(
 
 
 def room_of(q: Array, rates: Array, limits: JointLimits, settings: ServoSettings) -> Array:
-    """Return how far joints may go in the directions of their velocities, at least 0 (n,)."""
+    """Return how far joints at q may go in the directions of `rates`, at least 0 (n,)."""
     margin = np.minimum(settings.joint_limit_margin, 0.25 * (limits.upper - limits.lower))
     room = np.where(rates > 0.0, limits.upper - margin - q, q - limits.lower - margin)
     return np.maximum(room, 0.0)
@@ -365,7 +365,7 @@ class TwistServo:
         return brake
 
     def _stops(self, q: Array, v: Array, new: Array, period: float) -> bool:
-        """Return whether joints with new velocities in a period can stop before their limits."""
+        """Return whether joints with velocities `new` after a period can stop before limits."""
         ahead = q + 0.5 * period * (v + new)
         time = float(np.max(np.abs(new) / self.limits.acceleration)) + period
         room = room_of(ahead, new, self.limits, self.settings)

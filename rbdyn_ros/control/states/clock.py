@@ -80,14 +80,17 @@ def judge(
 
 @kernel
 def restart(stamp: int, arrival: int, times: Ints, numbers: Vector) -> None:
-    """Restart the judgement with this state, which counts as a state without delay."""
+    """Restart the judgement with a state, which then counts as a state without delay."""
     numbers[BASE], numbers[AHEAD], numbers[LAG] = float(arrival - stamp), 0.0, 0.0
     times[TIMELY], times[LATE_SINCE] = arrival, 0
 
 
 @kernel
 def compare(offset: float, waited: float, numbers: Vector) -> None:
-    """Update base and lag, and how far stamps ran ahead beyond the allowed rate."""
+    """Update base and lag, and how far stamps ran ahead beyond the allowed rate.
+
+    `offset` is that of the newest state [ns], which came `waited` [s] after the state before.
+    """
     base, ahead = numbers[BASE] + SLEW * waited * NANOSECONDS, numbers[AHEAD]
     if offset < base:
         ahead += (base - offset) / NANOSECONDS

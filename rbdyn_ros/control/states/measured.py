@@ -124,7 +124,7 @@ class Measured:
     def take(
         self, names: Sequence[str], position: Array, velocity: Array, effort: Array
     ) -> Refused | None:
-        """Store a message; if it is refused, return the reason and store nothing.
+        """Store a message and return None; if it is refused, store nothing and return the reason.
 
         It returns the reason instead of raising because it runs in the control loop.
 
@@ -239,7 +239,7 @@ def _named_twice(names: Sequence[str]) -> str:
 
 
 def _wrong_number(names: Sequence[str], kind: str, values: Array) -> str:
-    """Return the reason why one of the values is no measurement, or ""."""
+    """Return the reason why one of the values (of the kind `kind`) is no measurement, or ""."""
     fine = np.abs(values) < LARGEST  # NaN also fails this comparison
     if kind == "effort":
         fine |= np.isnan(values)
