@@ -55,7 +55,7 @@ class WireFaults:
     def of(faults: Faults, double: float, period_ns: int) -> "WireFaults":
         """Return the faults of a loop's channel as faults of the wire.
 
-        `double` is the probability that a packet comes twice.
+        `double` is the probability that a packet comes twice, and a tick lasts `period_ns` [ns].
         """
 
         def line(side: str) -> LineFaults:
@@ -147,7 +147,7 @@ class ControlBox(ABC):
 
     @abstractmethod
     def _report(self, state: LoopState, ticks: int) -> bool:
-        """Observe a state and send it; return whether a client got a new state."""
+        """Observe a state `ticks` after the last, and send it; return whether a client got it."""
 
     @abstractmethod
     def _idles(self) -> bool:
@@ -246,7 +246,10 @@ class ControlBox(ABC):
             self.seen, self.idle = version, False
 
     def _cycle(self, version: int, state: LoopState) -> None:
-        """Send a state to the client, read its command, and set the torques for the next tick."""
+        """Send a state to the client, read its command, and set the torques for the next tick.
+
+        `version` is the number of the state.
+        """
         began = time.monotonic()
         self.watch(state)
         self._act_as_asked()
@@ -287,7 +290,7 @@ class ControlBox(ABC):
         return self._tick - self._began < STARTING
 
     def _meet(self, version: int) -> None:
-        """In lock-step, wait until all boxes have read this state."""
+        """In lock-step, wait until all boxes have read the state number `version`."""
         self.idle = self._idles()
         self.seen = version
         while any(peer.seen < version for peer in self._peers) and not self._is_outdated():
@@ -313,6 +316,6 @@ class ControlBox(ABC):
         return not (self._is_starting or unrest)
 
     def _wait(self, timeout: float) -> None:
-        """Wait until a socket has data, at most for a time [s]."""
+        """Wait until a socket has data, at most for the time `timeout` [s]."""
         sockets = [each for end in self.ends for each in end.sockets]
         select.select(sockets, [], [], min(max(timeout, 0.0), LOOK))

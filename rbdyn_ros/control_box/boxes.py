@@ -88,7 +88,7 @@ class BoxName:
 
     @staticmethod
     def parsed(text: str) -> "BoxName":
-        """Read [ROBOT/]KIND[@ADDRESS].
+        """Return the box of a name [ROBOT/]KIND[@ADDRESS].
 
         Raises:
             RbdynError: the text has another form.
@@ -183,7 +183,7 @@ def boxed(
 
 
 def _parsed(names: Sequence[str]) -> list[BoxName]:
-    """Read names; raise RbdynError if two of them name the same arm."""
+    """Return the boxes of names; raise RbdynError if two of them name the same arm."""
     found = [BoxName.parsed(text) for text in names]
     prefixes = [name.prefix for name in found]
     for prefix in prefixes:
@@ -245,7 +245,10 @@ class Boxes:
             box.start()
 
     def take_faults(self, faults: Faults, double: float) -> Faults:
-        """Apply the faults of the channel to the wires; return the other faults, for the loop."""
+        """Apply the faults of the channel to the wires; return the other faults, for the loop.
+
+        `double` is the probability that a packet comes twice.
+        """
         for box in self.all:
             box.wire = WireFaults.of(faults, double, self._loop.period_ns)
         return without_channel(faults) if self.all else faults

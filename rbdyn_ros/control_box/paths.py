@@ -28,7 +28,7 @@ class Stream:
         self.a = np.zeros_like(self.x)
 
     def begin(self, x: Array) -> None:
-        """Rest at a position."""
+        """Rest at the position x (n,)."""
         self.x, self.v, self.a = np.array(x), 0.0 * self.v, 0.0 * self.a
 
     def to(self, x: Array) -> Array:
@@ -90,7 +90,7 @@ def gap_between(T: Array, to: Array) -> Array:
 
 
 def turned(R: Array, w: Array) -> Array:
-    """Return an orientation, rotated by a vector in axes of its parent (Rodrigues' formula)."""
+    """Return an orientation R, rotated by a vector w in axes of its parent (Rodrigues)."""
     angle = float(np.linalg.norm(w))
     if angle == 0.0:
         return R

@@ -132,7 +132,7 @@ class ClientLink(Generic[S]):
         return bool(self._unsent)
 
     def receive(self, most: int) -> bytes:
-        """Return the bytes that the client has sent, possibly empty.
+        """Return at most `most` bytes that the client has sent, possibly none.
 
         Raises:
             Gone: the client has left.

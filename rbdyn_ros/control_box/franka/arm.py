@@ -72,7 +72,7 @@ class FrankaArm(BoxedJoints):
         self.mimics = any(j.mimic is not None for j in slides)
 
     def _add_limits(self, joint: ET.Element, k: int) -> None:
-        """Add the element with velocity limits that libfranka needs in each joint."""
+        """Add the element with velocity limits that libfranka needs in joint k, from 0."""
         offsets = {
             "velocity_offset": repr(float(self.limits.velocity_offset[k])),
             "deceleration_limit": repr(float(self.limits.deceleration[k])),

@@ -103,7 +103,7 @@ class FrankaBox(ControlBox):
         return [self.robot.act(), *hand]
 
     def _deliver(self, packet: bytes) -> bool:
-        """Send a state to the client; return whether it is newer than all earlier states."""
+        """Send a state's packet to the client; return whether the state is the newest so far."""
         self._ends[0].send(packet)
         number = int.from_bytes(packet[:8], "little")
         fresh = number > self._given

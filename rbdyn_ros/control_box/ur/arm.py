@@ -88,12 +88,15 @@ class UrArm(BoxedJoints):
         self.build(self.urdf, gravity, self.load)
 
     def tool_pose(self, q: Array, F_T: Array) -> Array:
-        """Return the pose (4, 4) of a frame at the flange in O, in a configuration (6,)."""
+        """Return the pose (4, 4) in O of a frame with the pose F_T in the flange.
+
+        The arm is at the positions q (6,).
+        """
         self.at(q, np.zeros(6))
         return self.flange() @ F_T
 
     def tool_jacobian(self, q: Array, F_T: Array) -> Array:
-        """Return J (6, 6) of a frame at the flange: linear, then angular velocity in axes of O."""
+        """Return J (6, 6) of a frame at F_T in the flange: linear, then angular, in axes of O."""
         self.at(q, np.zeros(6))
         return self.jacobian(self.flange(), F_T)
 

@@ -62,7 +62,7 @@ class TrajectoryPoint:
 
     @staticmethod
     def of(row: tuple[int, ...], script: ExternalScript) -> "TrajectoryPoint":
-        """Return the point of a row of integers."""
+        """Return the point of a row of integers, which the script scales."""
         kind = script.name("MOTION_TYPE_", row[-1])
         numbers = np.array(row[:18], float) / script.scale
         velocity, acceleration = script.velocity, script.acceleration
@@ -103,7 +103,7 @@ def _movec(via_is_pose: bool, goal_is_pose: bool) -> Callable[[UrRobot, Trajecto
 
 
 def _optimal(r: UrRobot, p: TrajectoryPoint) -> tuple[float, float]:
-    """Return the speed and the acceleration of joints, as factors of the largest values."""
+    """Return speed and acceleration of joints; a point has them as factors of the largest."""
     v, a = np.clip([p.velocity, p.acceleration], 0.0, 1.0)
     return float(v * r.arm.velocity.min()), float(a * MOST_ACCELERATION)
 
@@ -145,7 +145,7 @@ KINDS: dict[str, tuple[str, Callable[[UrRobot, TrajectoryPoint], Move]]] = {
 
 
 def too_fast(start: Array, end: Array, time: float) -> str:
-    """Return a message about a joint that would have to be faster than IGNORED_SPEED, or ""."""
+    """Return a message if a joint must exceed IGNORED_SPEED to move in a time [s], or ""."""
     speed = np.abs(end - start) / time
     joint = int(np.argmax(speed))
     if speed[joint] <= IGNORED_SPEED:

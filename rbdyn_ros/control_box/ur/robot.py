@@ -206,7 +206,7 @@ class UrRobot(BoxedRobot):
         self.joints = Stream(self.sensing.at.q, self.sensing.at.dq, self.dt)
 
     def protective_stop(self, reason: str) -> None:
-        """Stop because of a limit: the program ends."""
+        """Stop for a reason, such as a limit: the program ends."""
         if self.safety != modes.SafetyMode.NORMAL:
             return
         self.say(
@@ -228,7 +228,7 @@ class UrRobot(BoxedRobot):
         return True
 
     def power(self, mode: modes.RobotMode) -> None:
-        """Switch the power, which ends the program, or release the brakes."""
+        """Change to a mode: switch the power, which ends the program, or release the brakes."""
         if mode != modes.RobotMode.RUNNING:
             self.program, self.teaches = None, False
             self.brake()
@@ -247,7 +247,7 @@ class UrRobot(BoxedRobot):
         self.mode = modes.RobotMode.POWER_OFF
 
     def guide(self, on: bool) -> bool:
-        """Begin or end freedrive by the arm's button; return whether that is allowed now."""
+        """Begin (or end) freedrive by the arm's button; return whether that is allowed now."""
         ready = self.mode == modes.RobotMode.RUNNING and self.safety == modes.SafetyMode.NORMAL
         if not ready or self.program is not None:
             return False

@@ -218,7 +218,7 @@ class StatementRow(ArmProgram):
 
     @staticmethod
     def read(program: str) -> "StatementRow":
-        """Read a program.
+        """Return the program of a text.
 
         Raises:
             ValueError: the program has a line that is not a known call.
