@@ -107,7 +107,7 @@ class _Search:
         return max(float(-distances[mine].min(initial=0.0)), self._depth_in_terrain(tree))
 
     def _depth_in_terrain(self, tree: int) -> float:
-        """Return the depth of an object in terrain, for which `_overlaps` has no distances."""
+        """Return the depth of object `tree` in terrain, for which `_overlaps` has no distances."""
         if self.m.nfield + self.m.ntrimesh == 0:
             return 0.0
         pairs, distances = self._contacts()

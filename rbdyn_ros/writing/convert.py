@@ -86,7 +86,10 @@ def _read(
     xacro_args: Mapping[str, object] | None,
     contact: bool | Contact,
 ) -> tuple[Description, Appearance]:
-    """Return the robot or scene to write, with its contact shapes, and its appearance."""
+    """Return the robot or scene to write, with its contact shapes, and its appearance.
+
+    Raise ParameterError if the output is the source itself.
+    """
     wanted = contact or Contact(obstacles=())
     if isinstance(source, SystemBuilder | Description):
         return described(source, strict, wanted), Appearance()

@@ -27,7 +27,7 @@ from rbdyn_ros.errors import listing, not_allowed, quote
 
 
 class SystemBuilder(ConstraintBuilder, GeometryBuilder):
-    """A system of bodies and joints, built part by part.
+    """A system of bodies and joints, built part by part; the methods that add parts return it.
 
         swing = (
             SystemBuilder("swing", base="ground")
@@ -316,7 +316,10 @@ def _change(
     changes: dict[str, dict[str, Any]],
     audit: Audit,
 ) -> None:
-    """Record the change of a joint by a coupling or a drive; add an error for an unknown joint."""
+    """Record in `changes` that a coupling or a drive sets a field of a joint to a value.
+
+    Add an error for an unknown joint.
+    """
     owner = f"{kind} of {quote(joint)}"
     if joint not in joints:
         hint = audit.hint(joint, joints)

@@ -131,7 +131,7 @@ def read_loops(section: Given) -> list[Joint]:
 def _joint(
     name: str, given: Given | None, line: int, audit: Audit, before: Joint | None, *, new: bool
 ) -> Joint | None:
-    """Return a joint, changed by its table.
+    """Return the new joint of a table, or the joint `before` with the changes of the table.
 
     After an error return `before`, which is None for a new joint.
     """

@@ -406,7 +406,7 @@ def _scene(
 
 
 def _more_of(scene: Any, trimesh: Any, data: bytes, materials: Materials | None) -> Any:
-    """Return the scene of a COLLADA document with geometries that were lost with their materials.
+    """Return the scene of a COLLADA document, with geometries that were lost with their materials.
 
     pycollada drops geometries with unknown materials.
     """
@@ -422,7 +422,10 @@ def _more_of(scene: Any, trimesh: Any, data: bytes, materials: Materials | None)
 
 
 def _part(scene: Any, node: str, unit: float, materials: Materials | None) -> MeshPart:
-    """Return the geometry of one node, in the axes of the scene."""
+    """Return the geometry of one node, in the axes of the scene.
+
+    `unit` is the unit of length of the file [m].
+    """
     transform, name = scene.graph[node]
     geometry = scene.geometry[name]
     vertices: Array = np.asarray(geometry.vertices, np.float64)

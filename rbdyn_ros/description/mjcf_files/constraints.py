@@ -119,7 +119,7 @@ class _CouplingReader:
             self._document.pass_over(item.element)
 
     def _loop(self, item: Item, name: str, tag: str) -> None:
-        """Add the joint of a connect or weld."""
+        """Add the joint of an equality connect or weld; `tag` says which."""
         ends = self._ends(item, tag)
         if ends is None:
             return

@@ -73,7 +73,7 @@ class Classes:
         return self._drives[self._known(element, owner, MAIN)]
 
     def child(self, element: Element, owner: str, around: str) -> str:
-        """Return the class of the elements in a body or frame."""
+        """Return the class of the elements in a body or frame; `around` is the class outside."""
         name = element.get("childclass", around)
         return name if name in self._attributes else self._unknown(element, owner, name)
 

@@ -172,7 +172,10 @@ class _Includes:
     def _content(
         self, include: Element, folder: Path | None, line: int, depth: int
     ) -> list[Element]:
-        """Return the elements of an included file, which become children at a depth."""
+        """Return the elements of an included file, which become children at a depth.
+
+        `folder` is the folder of the including file, and `line` the line of the first include.
+        """
         name = include.get("file", "")
         path = self._found(name, include, folder)
         if path is None:

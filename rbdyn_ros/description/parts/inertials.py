@@ -34,7 +34,7 @@ def half(part: Inertial) -> Inertial:
 
 
 def moved(part: Inertial, frame: Pose) -> Inertial:
-    """Convert an inertial from `frame` to the parent frame of `frame`."""
+    """Return an inertial, given in `frame`, in the parent frame of `frame`."""
     return replace(part, origin=compose(frame, part.origin))
 
 

@@ -202,7 +202,7 @@ def _places(header: Sequence[str], column: str) -> list[int]:
 
 
 def _whole_lines(file: TextIO, columns: int) -> Iterator[str]:
-    """Yield the lines, except for an incomplete last line."""
+    """Yield the lines, except for an incomplete last line; a whole line has `columns` columns."""
     for line in file:
         if line.endswith(("\n", "\r")) or _is_whole(line, columns):
             yield line

@@ -136,7 +136,11 @@ def _at(
     topic: str,
     what: str,
 ) -> tuple[NDArray[np.bool_], Array]:
-    """Return which stamps are within another topic's time, and the columns (p, k) at them."""
+    """Return which stamps are within another topic's time, and its columns (p, k) at them.
+
+    `other` are the stamps of that topic, and `what` are its columns, for messages. Raise
+    ParameterError if no stamp is within that time, or if the columns have a gap.
+    """
     whole = np.isfinite(columns).all(axis=1) & (columns.shape[1] > 0)
     stamps_there, columns = other[whole], columns[whole]
     growing = len(stamps_there) > 0 and (np.diff(stamps_there) >= 0).all()
@@ -159,7 +163,8 @@ def _rows(
 ) -> tuple[NDArray[np.int64], Array]:
     """Return stamps (p,) [ns] and position, velocity and effort (p, 3, n), NaN where missing.
 
-    Positions of the joints in `beside` are added to it, also from messages of other devices.
+    Positions of the joints in `beside` are added to it, also from messages of other devices. Raise
+    ParameterError without usable messages.
     """
     stamps: list[int] = []
     rows: list[Array] = []

@@ -76,5 +76,5 @@ def plain_solution(A: Array, b: Array) -> Array:
 
 
 def named(extras: Sequence[regressor.Extra], names: Sequence[str]) -> list[tuple[str, str]]:
-    """Return the joints and the kinds of unknowns."""
+    """Return the joint and the kind of each unknown; `names` are the joints of the motion."""
     return [(names[extra.column], extra.kind) for extra in extras]

@@ -196,6 +196,8 @@ def _length(
 ) -> float:
     """Return the fraction of a step that decreases the sum, or 0 if rounding hides the decrease.
 
+    `decrease` is the Newton decrement, and `value` the sum of the prior's terms at z.
+
     Each term is subtracted separately: the sum of large squares would lose digits.
     """
     miss, along = problem.miss(z), problem.seen * step
