@@ -72,7 +72,8 @@ class Controller(ControlLoop):
         super().__init__(arm, gate, settings)
         self.active = True
         self._needed: Sequence[int] = ()  # degrees of freedom, see `need`
-        self._payload_lock = threading.Lock()  # acquire it before _lock: payloads add up
+        # acquire it before _lock: two payloads that are set at the same time must add up
+        self._payload_lock = threading.Lock()
         self._rehearsal: CartesianImpedance | None = None
         self._rehearsed_arm: Arm | None = None
 
@@ -236,7 +237,8 @@ class Controller(ControlLoop):
             others = ", ".join(map(quote, self._strangers[:5]))
             first = self.gate.measured.arrival is None and others
             hint = f"; there are states of {others}" if first else ""
-            if wrong.code == "latency":  # the stamps stay behind until they are compared anew
+            # the stamps count as late until clear_fault restarts their comparison
+            if wrong.code == "latency":
                 hint = "; if their sender stalled, call clear_fault"
             raise refusal(replace(wrong, text=wrong.text + hint).advice, "state", wrong.code)
         self._check_load()
@@ -259,7 +261,7 @@ class Controller(ControlLoop):
         """
         with self._lock:
             if (self.armed or self.testing) and self.fault is None:
-                return  # the arm would get no efforts in the middle of its motion
+                return  # to disarm would stop the efforts in the middle of a motion
             self.disarm()
             self.failed_test = ""
             self.gate.clear()

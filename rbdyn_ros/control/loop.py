@@ -269,7 +269,7 @@ class ControlLoop:
 
     def _check_target(self) -> None:
         """Trip if the arm is too far from its target, or has had no target for too long."""
-        if self.settings.dry_run:  # the arm gets no efforts
+        if self.settings.dry_run:  # the arm gets no efforts, so it does not follow the target
             return
         near = self.mode in ("hold", "computed_torque")
         self._judge_target(self.settings.tracking_tolerance if near else 0.0)

@@ -231,7 +231,7 @@ class ControlBox(ABC):
     def _serve(self) -> None:
         with contextlib.suppress(RbdynError):  # the loop has reported the grants of the system
             mode = "off" if self._lockstep else self._loop.settings.realtime
-            # the loop has a processor for itself, and locks the memory for longer than the box
+            # only the loop keeps its own processor; it locks the memory for longer than the box
             realtime.release(realtime.obtain(mode, bind=False))
         while not self._ended.is_set():
             found = self._loop.readout.newer(self.seen, AGAIN)
@@ -261,7 +261,7 @@ class ControlBox(ABC):
             if not (self._stand() or self._is_outdated()):
                 self._exchange(self._patience if fresh and self.robot.awaits else 0.0, tick)
             if self._is_outdated():
-                return  # the state was set while time was stopped, or the box waited
+                return  # the state was set while the box stopped time or waited
         else:
             until_next = self._period - (time.monotonic() - began) - AHEAD
             self._exchange(until_next if self.robot.awaits else 0.0, tick)

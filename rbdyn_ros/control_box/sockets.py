@@ -443,7 +443,8 @@ class Dialled(Peers[S]):
         status = self._socket.connect_ex(self._where)
         there = status in (0, errno.EISCONN)
         if there and self._socket.getsockname() == self._where:
-            there, status = False, errno.ECONNREFUSED  # Linux can connect a free port with itself
+            # Linux can connect a socket to itself if no server listens at the port
+            there, status = False, errno.ECONNREFUSED
         if there:
             self.clients = 1
             self.peers.append(ClientLink(self._socket, self._where, self.session))

@@ -92,7 +92,7 @@ def _links(
     meshes: MeshFolder,
 ) -> None:
     branches = {branch.link.name: branch for branch in robot.branches}
-    # the order of the description, so that links keep their numbers
+    # keep the order of the description, so that links keep their numbers
     for own_link in robot.description.links:
         name = own_link.name
         branch = branches[name]

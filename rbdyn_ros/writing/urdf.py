@@ -34,7 +34,8 @@ def write(robot: WrittenRobot, left: LeftOut, meshes: MeshFolder) -> bytes:
     """
     described = robot.description
     root = ET.Element("robot", name=described.name)
-    for link in described.links:  # the order of the description, so that links keep their numbers
+    # keep the order of the description, so that links keep their numbers
+    for link in described.links:
         _link(root, robot, link, left, meshes)
     carrying = {joint.name: joint for joint in robot.joints}
     for joint in described.joints:
@@ -54,7 +55,7 @@ def write(robot: WrittenRobot, left: LeftOut, meshes: MeshFolder) -> bytes:
 
 
 def write_srdf(robot: WrittenRobot, left: LeftOut) -> bytes | None:
-    """Return the SRDF for the URDF, or None if it would be empty."""
+    """Return the SRDF for the URDF, or None if it would be empty; `left` as for `write`."""
     described = robot.description
     root = ET.Element("robot", name=described.name)
     links = {branch.link.name for branch in robot.branches}

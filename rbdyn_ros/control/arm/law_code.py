@@ -111,5 +111,5 @@ def law_program(m: Model, law: Any) -> Program:
 
 
 def _compiled(m: Model, law: Any) -> machine.Code:
-    # CACHE_DIRECTORY contains a hash of the laws' sources
+    # the key leaves out the laws' sources, because CACHE_DIRECTORY contains their hash
     return compiled_row(m, law.__name__, lambda: law_program(m, law), READ, "law", CACHE_DIRECTORY)

@@ -55,7 +55,7 @@ class Reply(Record):
         Field("speed", (ROWS,), "reported velocity"),
         Field("sent", (ROWS,), "effort beyond gravity, or displacement, that was commanded"),
         Field("measured", (ROWS,), "measured effort or displacement"),
-        # a fit
+        # the result of the last fit
         Field("share", (), "share of the expected signal in the reported signal"),
         Field("sigma", (), "standard deviation of the share"),
         Field("delay", (), "delay of the reported signal [s]"),

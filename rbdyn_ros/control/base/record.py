@@ -55,7 +55,7 @@ class Record:
                 shapes[field.name]
             )
 
-    def __reduce__(self) -> NoReturn:  # the handle is an address
+    def __reduce__(self) -> NoReturn:  # a copy would keep the address of the original
         raise TypeError(f"a {type(self).__name__} cannot be copied")
 
     def __index__(self) -> int:

@@ -75,8 +75,9 @@ def inspect(
     """Write the first fault of a state into `found`.
 
     Positions are checked before velocities. `step` is the time since the previous state, infinite
-    for the first state; `effort` (n,) acted since then. `last_qpos` and `last_qvel` are that
-    state, `acceleration` is the limit of accelerations, and `memory` has the rows WAY to SINCE.
+    for the first state; `effort` (n,) acted since then. `last_qpos` and `last_qvel` are the
+    previous state, `acceleration` is the limit of accelerations, and `memory` has the rows WAY to
+    SINCE.
     """
     found[KIND] = found[BLIND] = 0.0
     for i in range(len(dofs)):
@@ -178,7 +179,7 @@ def judge_change(
     for i in range(len(dofs)):
         v = qvel[dofs[i]]
         memory[AGE, i] += step
-        if not memory[AGE, i] <= LONGEST:  # the first state, or a pause
+        if not memory[AGE, i] <= LONGEST:  # begin anew at the first state and after a pause
             memory[REFERENCE, i], memory[AGE, i] = v, 0.0
         elif memory[AGE, i] >= MEASURING:
             change = abs(v - memory[REFERENCE, i])
@@ -198,7 +199,7 @@ def judge_gain(v: float, i: int, most: float, step: float, memory: Matrix, found
     It may lose speed faster.
     """
     memory[SINCE, i] += step
-    if not step <= LONGEST:  # the first state, or a pause
+    if not step <= LONGEST:  # begin anew at the first state and after a pause
         memory[SLOW, i], memory[SINCE, i] = v, 0.0
     elif memory[SINCE, i] >= max(MEASURING, GAINED / most):
         gained = abs(v) - abs(memory[SLOW, i])

@@ -57,7 +57,8 @@ def _above(m: Model) -> Bools:
 def _moved_by(m: Model) -> Bools:
     """Return a mask (nbody, nv): whether a dof moves a body relative to its parent."""
     moved = np.zeros((m.nbody, m.nv), bool)
-    joints = np.flatnonzero(m.jnt_dofadr < m.nv)  # a mimic joint has its leader's address
+    # this includes mimic joints, which have the address of their leader
+    joints = np.flatnonzero(m.jnt_dofadr < m.nv)
     moved[joints + 1, m.jnt_dofadr[joints]] = True
     return moved
 
@@ -68,7 +69,7 @@ def _ends(m: Model, controlled: Bools, above: Bools, moved_by: Bools) -> Bools:
     `above` and `moved_by` are the masks of _above and _moved_by.
     """
     driven = moved_by[:, controlled].any(axis=1)
-    # bodies other than the carrier itself
+    # whether a body carries driven bodies other than itself
     carries_driven = (above[driven].sum(axis=0) - driven) > 0
     ends = np.ones(m.nv, bool)
     for body, dof in np.argwhere(moved_by).tolist():

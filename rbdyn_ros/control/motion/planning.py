@@ -174,7 +174,7 @@ def _trajectory(start: Array, goal: Array, limits: list[Array], i: int) -> Any:
     try:
         result = ruckig.Ruckig(len(start)).calculate(given, trajectory)
         fine = result in (ruckig.Result.Working, ruckig.Result.Finished)
-    except (ruckig.RuckigError, ValueError):  # refused numbers; some raise a ValueError
+    except (ruckig.RuckigError, ValueError):  # ruckig refuses some numbers by a ValueError
         fine = False
     if not fine:
         text = (

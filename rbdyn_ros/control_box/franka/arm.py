@@ -84,7 +84,7 @@ def _arm_joints(description: Description, prefix: str) -> list[Joint]:
     """Return joints 1 to 7 of the arm, whose names begin with `prefix`, or raise RbdynError."""
     found: dict[int, list[Joint]] = {}
     for joint in description.joints:
-        match = ARM_JOINT.search(joint.name)  # fingers slide
+        match = ARM_JOINT.search(joint.name)  # joints of fingers match, too, but slide
         if match and joint.name.startswith(prefix) and joint.type != "prismatic":
             found.setdefault(int(match[1]), []).append(joint)
     chain = [found.get(k, []) for k in range(1, 8)]

@@ -100,7 +100,7 @@ class RobotServer(BoxedRobot, FrankaServer):
         self._answer(command, number, self.settings.apply(command, given))
         self.sensing.change()
         if guided:
-            self.guide(True)  # axes that are now locked stay where they are
+            self.guide(True)  # begin guiding anew, so that newly locked axes stay where they are
 
     # motions
 

@@ -66,7 +66,8 @@ class TrajectoryPoint:
         kind = script.name("MOTION_TYPE_", row[-1])
         numbers = np.array(row[:18], float) / script.scale
         velocity, acceleration = script.velocity, script.acceleration
-        if kind == "MOVEC" and velocity == 6:  # before version 2.12 of ur_client_library
+        # versions of ur_client_library before 2.12 put it there
+        if kind == "MOVEC" and velocity == 6:
             velocity = 13
         usual = (LINE_V, LINE_A) if kind == "MOVEL" else (JOINT_V, JOINT_A)
         return TrajectoryPoint(

@@ -195,7 +195,7 @@ class UrRobot(BoxedRobot):
     # motions
 
     def begin(self, motion: Move | None) -> None:
-        """Begin a motion, or none, in place of the present motion."""
+        """Replace the present motion by another motion; None: only end it."""
         gave = self.motion is not None and not self.motion.stiff
         if gave:  # without springs the arm is not at the desired joints
             self._hold()
@@ -233,7 +233,7 @@ class UrRobot(BoxedRobot):
             self.program, self.teaches = None, False
             self.brake()
         elif self.mode < modes.RobotMode.IDLE or self.safety != modes.SafetyMode.NORMAL:
-            return  # the brakes hold
+            return  # the brakes stay closed, so the mode stays
         self.mode = mode
 
     def press_user_stop(self, pressed: bool) -> None:

@@ -123,10 +123,12 @@ class Meshes:
             raise UnusableMeshError("mesh-too-large" if len(faces) else "bad-mesh", message)
         grown = scaled(vertices, scale)
         faces = outwards(grown, faces, scale)
-        with contextlib.suppress(UnusableMeshError, hulls.NoHullError):  # the mesh is open or flat
+        # an open or flat mesh is not convex
+        with contextlib.suppress(UnusableMeshError, hulls.NoHullError):
             volume = closed_moments(grown, faces)[0]
             is_full = hulls.hull_moments(grown)[0] <= volume * (1.0 + SAME_VOLUME)
-            if is_full and hulls.is_on_hull(grown, faces):  # the volume counts an overlap twice
+            # the volume alone is no proof: it counts overlaps twice
+            if is_full and hulls.is_on_hull(grown, faces):
                 return self.points(name, scale, only)
         return TriangleMesh(grown, faces)
 

@@ -42,7 +42,8 @@ class Classes:
             elif child.tag != "default":
                 self._document.seen.add(id(child))
                 given = own.setdefault(child.tag, {})
-                if not child.attrib.keys().isdisjoint(ORIENTATIONS):  # the nearest class counts
+                # replace the orientation of the class above
+                if not child.attrib.keys().isdisjoint(ORIENTATIONS):
                     for key in ORIENTATIONS:
                         given.pop(key, None)
                 for key, value in child.attrib.items():

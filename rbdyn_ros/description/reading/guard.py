@@ -255,7 +255,7 @@ class _XmlBuilder:
         except expat.ExpatError as error:
             self.malformed(error)
         finally:
-            del self.parser  # its handlers refer back to this object
+            del self.parser  # break the reference cycle: the handlers refer to this object
         assert self.root is not None
         return self.root
 

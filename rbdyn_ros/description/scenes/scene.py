@@ -226,7 +226,7 @@ def with_robot(joined: Description, robot: Description, name: str, placed: Place
         joints=(*joined.joints, *own),
         robots=(*joined.robots, root, *robot.robots),
     )
-    if root == base:  # the root of the robot may have mass
+    if root == base:  # replace the base, because the root of the robot may have mass
         root_link = next(link for link in robot.links if link.name == base)
         joined = replace(joined, links=(root_link, *joined.links[1:]))
     return with_all_of(joined, replace(robot, links=()))

@@ -183,7 +183,7 @@ def _numbered(name: str) -> Iterator[str]:
 
 
 def _known(owner: SdfElement) -> Iterator[tuple[SdfElement, _Kind]]:
-    """Yield the sensors of types that exist here, once for each of their parts."""
+    """Yield each sensor of a type that exists here, with each kind of sensor that it becomes."""
     for child in owner.element:
         for kind in _KINDS.get(child.get("type", ""), ()) if child.tag == "sensor" else ():
             part = owner.part(child)  # type: ignore[arg-type]

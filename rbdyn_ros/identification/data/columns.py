@@ -159,7 +159,7 @@ def _arrays(path: Path) -> dict[str, Array]:
             found = {}
             with np.load(path, allow_pickle=False) as file:
                 for name in file.files:
-                    with suppress(ValueError):  # an array of objects, such as names
+                    with suppress(ValueError):  # skip an array of objects, such as names
                         found[name] = file[name]
             return _real(found)
         if path.suffix.lower() == ".mat":

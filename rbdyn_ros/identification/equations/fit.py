@@ -95,8 +95,8 @@ def identify(
         "tilt": tilt,
     }
     if armature is None and m.dof_armature.any():
-        wanted["armature"] = False  # the description has the armature
-    if friction is not None:  # the friction is known
+        wanted["armature"] = False  # keep the armature that the description gives
+    if friction is not None:  # do not identify known friction
         wanted |= {kind: False for kind in ("stribeck", "load") if wanted[kind] is None}
     kinds = [kind for kind, choice in wanted.items() if choice is not False]
     kept = [kind for kind in kinds if wanted[kind]]
