@@ -13,7 +13,7 @@ from rbdyn_ros.model.geometry.geoms import TERRAIN
 from rbdyn_ros.model.model import Model
 
 ROUNDS = 100  # most rounds: a raised object may enter the next obstacle
-CLEAR = 1e-9  # least distance of a raised object [m]
+CLEAR = 1e-9  # distance of a raised object from the obstacle below it [m]
 _HEIGHT = 2  # index of the height in the position of a floating joint
 
 

@@ -47,7 +47,7 @@ class LeftOut:
         self.findings: list[Finding] = []
 
     def add(self, element: str, what: str, why: str = "") -> None:
-        """Record that `what` of an element is left out: the format cannot express it, or `why`."""
+        """Record that `what` of an element is left out; default `why`: the format lacks it."""
         text = f"{element}: {what} is left out: {why or f'{self.form} cannot express it'}"
         self.findings.append(Finding("left-out", text, "warning", element))
 

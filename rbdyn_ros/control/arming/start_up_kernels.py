@@ -197,11 +197,9 @@ def advance(
 ) -> int:
     """Write the commands `wanted` (nv,) after a state; return the finding, or 0.
 
-    A finding ends the test.
-
-    `effort` are the measured efforts (nv,), `holding` the commands that hold the arm here (nv,),
-    `released` the commands that acted since the previous state (n,), and `step` the time since
-    then.
+    A finding ends the test. `effort` are the measured efforts (nv,), `holding` the commands that
+    hold the arm here (nv,), `released` the commands that acted since the previous state (n,), and
+    `step` the time since then [s].
     """
     if step > LATE + 2.0 * s.period:
         return refuse(s, APART, 0, 1e3 * step, 0.0)

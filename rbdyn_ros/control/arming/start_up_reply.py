@@ -217,7 +217,7 @@ def explain(r: Reply, kind: int, delay: float) -> None:
 
 @kernel
 def fit(r: Reply, kind: int) -> None:
-    """Write the fit with the delay that explains most of the signal; needs at least two states."""
+    """Fit a signal, see `prepare`, with the delay that explains most; needs two states or more."""
     prepare(r, kind)
     explain(r, kind, 0.0)
     if r.unlike < CLEARER:

@@ -134,7 +134,7 @@ def carry(
     qpos: Vector,
     effort: Vector,
 ) -> None:
-    """Write the last efforts before silence: they hold the arm.
+    """Write the last efforts before silence: they hold the arm at qpos.
 
     The driver may apply them until its timeout, so they do not depend on velocities.
     """
@@ -280,7 +280,7 @@ def hold(
     qvel: Vector,
     effort: Vector,
 ) -> None:
-    """Write efforts that hold the arm where it came to rest; uncontrolled joints move freely."""
+    """Write efforts that hold a resting arm at s.held; uncontrolled joints move freely."""
     for k in range(m.nv):
         d.qpos[k], d.qvel[k] = qpos[k], qvel[k]
         if s.controlled[k] == 0:
@@ -319,7 +319,7 @@ def judge_speed(s: BlindState, qvel: Vector, since: float) -> None:
     """Give up if a braked arm is too fast or gains energy; `since` is the time of braking [s]."""
     share, fast = 0.0, False
     for i in range(len(s.dofs)):
-        # limit of the robot, not tightened
+        # compare with the limit of the robot, not with a tightened limit
         speed, robots = abs(qvel[s.dofs[i]]), s.limits[2, i] / s.velocity_scale
         share = max(share, speed / robots)
         fast = fast or speed > min(FAST_SHARE * robots, FAST)

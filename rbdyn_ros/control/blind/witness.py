@@ -219,7 +219,7 @@ def learn(
     `a` is the acceleration by the model, `unmodelled` the acceleration beyond it and the steady
     push, and `withstood` the acceleration that a contact may withstand.
     """
-    # v' = a + push
+    # an observer of v' = a + push with a constant push
     follow = 1.0 - np.exp(-RATE * dt)
     s.due[k] += dt * a
     s.expected[k] += dt * (a + s.push[k])

@@ -17,7 +17,7 @@ class Uncontrolled(NamedTuple):
         needed: degrees of freedom whose position must be known, such as the degrees of freedom of
             a rail, a torso, a head or another arm.
         assumed: degrees of freedom beyond the last controlled joint of a chain, as in a gripper,
-        and wheels: joints that turn without limits and carry only joints of this kind.
+            and wheels: joints that turn without limits and carry only joints of this kind.
     """
 
     needed: tuple[int, ...]

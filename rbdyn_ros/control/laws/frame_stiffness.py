@@ -80,7 +80,10 @@ def _rotation(pose):
 
 @kernel
 def _write_modes(m, d, frame, task, B):
-    """Write B, and Omega and U of B M^-1 B^T. Call `com_pos` first."""
+    """Write B, and from B M^-1 B^T its eigenvectors U and the roots Omega of its eigenvalues.
+
+    Call `com_pos` first.
+    """
     factored(m, d)
     frame_jacobian(m, d, frame, LOCAL_WORLD_ALIGNED, B[0])
     for k in range(m.nv):

@@ -73,7 +73,7 @@ class CommandQueue(ArmProgram):
         r.signals.out_double[first : first + len(numbers)] = numbers
 
     def tell_int(self, r: UrRobot, number: int, k: int = 1) -> None:
-        """Write an integer to an output register."""
+        """Write an integer to the output register of number k."""
         r.signals.out_int[k + self._offset] = number
 
     def tell_matrix(self, r: UrRobot, A: Array) -> None:

@@ -131,5 +131,5 @@ _LENGTHS = {"REVERSE_INTERFACE": 8, "TRAJECTORY": SHORTEST_POINT, "SCRIPT_COMMAN
 
 
 def _computed(text: str) -> int:
-    """Return the value of a sum of products."""
+    """Return the value of a sum of products of integers, such as `3 + 6*2`."""
     return sum(math.prod(int(one) for one in part.split("*")) for part in text.split("+"))

@@ -207,7 +207,7 @@ def _split(description: Description, cycle: list[Joint], base: str, audit: Audit
 
 
 def _bodies(description: Description, cycle: list[Joint], base: str) -> Iterator[_Body]:
-    """Yield the bodies of a loop that move, the bodies at the chord first."""
+    """Yield the bodies of a loop that move, the bodies at the chord first; arguments of _split."""
     group = rigid_groups(description)
     inertials = {link.name: link.inertial for link in description.links}
     chord, last = cycle[0], len(cycle) - 1

@@ -119,7 +119,7 @@ def is_sound(value: Any) -> bool:
 
 
 class Kind:
-    """A kind of value."""
+    """Base class of the kinds of values: each reads a value and describes the allowed values."""
 
     @property
     def allowed(self) -> str:

@@ -88,7 +88,7 @@ class Key:
 
 
 class _TableKind(kinds.Kind):
-    """A kind of value that is a table."""
+    """Base class of the kinds of values that are tables."""
 
     @property
     def allowed(self) -> str:

@@ -34,11 +34,9 @@ def read_csv(
 ) -> Samples:
     """Read a recording of some joints, and positions of the joints `others`.
 
-    Columns of all other joints are ignored.
-
-    A column <joint>.motor has the angle of the motor of a joint.
-
-    An incomplete last line is skipped. With `partly`, joints without any column are left out.
+    Columns of all other joints are ignored. A column <joint>.motor has the angle of the motor of a
+    joint. An incomplete last line is skipped. With `partly`, joints without any column are left
+    out.
 
     Raises:
         ParameterError: the file cannot be read, lacks a column, has a line that is not a row of

@@ -31,7 +31,7 @@ HEIGHT = 0.5 - (1.5 - 2.0 / np.pi) * RAMP
 ROUNDING = 1e-9
 #: Largest number of speeds.
 MOST_SPEEDS = 50
-#: Points of a motion at which efforts and link positions are computed.
+#: Number of points of a motion at which efforts and link positions are computed.
 CHECKED = 2000
 
 
