@@ -54,7 +54,7 @@ def with_entity(
         entity: the object or obstacle.
         strict: as for load_urdf.
         package_dirs: as for load_urdf.
-        acts: as for build.scene_objects.with_object.
+        acts: as for scene_objects.with_object.
 
     Raises:
         DescriptionError: with all errors of the object.
