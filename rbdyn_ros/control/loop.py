@@ -40,7 +40,7 @@ class ControlLoop:
         settings: gains, tolerances and times.
 
     Attributes:
-        mode: one of MODES.
+        mode: one of settings.MODES.
         armed: whether efforts are sent to the robot (in a dry run: computed only).
         sending: whether the efforts returned last are sent.
         states: number of accepted states.

@@ -57,7 +57,7 @@ class FaultKind:
     Attributes:
         code: see Fault; a code with two reactions has two rows.
         cause: the finding.
-        reaction: brake, blind or silent, see Ending.
+        reaction: brake, blind or silent, see endings.py.
     """
 
     code: str

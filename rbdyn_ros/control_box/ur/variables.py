@@ -278,7 +278,7 @@ def set_analog(r: UrRobot, mask: int, types: int, values: tuple[float, float]) -
 
 
 def _together(_: UrRobot, __: Any) -> None:
-    """Do nothing, because `apply_together` writes the value."""
+    """Do nothing: apply_inputs writes the value together with its mask."""
 
 
 def _in(
