@@ -62,7 +62,7 @@ class Controller(ControlLoop):
     Attributes:
         active: whether the arm can be armed.
         modes: names of the modes that this arm has.
-        takes: kind of the commands of the arm, efforts or positions.
+        takes: kind of the commands that the arm takes: efforts or positions.
     """
 
     modes: tuple[str, ...] = EFFORT_MODES
@@ -72,7 +72,8 @@ class Controller(ControlLoop):
         super().__init__(arm, gate, settings)
         self.active = True
         self._needed: Sequence[int] = ()  # degrees of freedom, see `need`
-        self._payload_lock = threading.Lock()  # acquire it before _lock: payloads add up
+        # acquire it before _lock: two payloads that are set at the same time must add up
+        self._payload_lock = threading.Lock()
         self._rehearsal: CartesianImpedance | None = None
         self._rehearsed_arm: Arm | None = None
 
@@ -82,7 +83,8 @@ class Controller(ControlLoop):
         """Change the mode; the joints stay where they are. Mode idle disarms.
 
         Raises:
-            RbdynError: the mode is unknown, a fault is latched, or its gains would shake the arm.
+            RbdynError: the mode is unknown, a fault is latched, or the gains of the mode would
+                shake the arm.
         """
         with self._lock:
             if mode not in self.modes:
@@ -131,15 +133,15 @@ class Controller(ControlLoop):
         self._modes.rest_at(seen.qpos)
 
     def _blend(self) -> None:
-        """Start the next efforts without a jump."""
+        """Let the efforts change without a jump from the efforts that were released last."""
         if self.armed:
             self.gate.begin(self.gate.effort)
 
     def try_arm(self, now: int) -> None:
         """Arm: send efforts to the robot from now on.
 
-        With settings.start_up_test the arm is tested first: `testing` is true until it is armed,
-        or refused because of `failed_test`.
+        With settings.start_up_test the arm is tested first. `testing` is then true until the arm
+        is armed, or until the test fails: `failed_test` gives the reason.
 
         Args:
             now: steady clock [ns].
@@ -170,8 +172,8 @@ class Controller(ControlLoop):
     def _begin(self) -> None:
         """Begin with the efforts that hold the arm according to the model.
 
-        Measured efforts may be wrong by an unknown amount. If the model is wrong, the law of the
-        mode would do the same a little later.
+        Measured efforts may be wrong by an unknown amount. If the model is wrong, the arm moves as
+        it would a little later under the law of the mode.
         """
         self.gate.begin(self._effort_check.holding()[self._dofs])
         self._remember_start()
@@ -187,7 +189,7 @@ class Controller(ControlLoop):
         return test_ways(limits, self.gate.measured.qpos, slides(self.arm, limits))
 
     def _made_test(self, ways: Array) -> StartUpTest:
-        """Return a start-up test with displacements (n,) that begins here."""
+        """Return a start-up test with the displacements `ways` (n,) that begins here."""
         settings = self.settings
         return StartUpTest(
             self.arm,
@@ -235,7 +237,8 @@ class Controller(ControlLoop):
             others = ", ".join(map(quote, self._strangers[:5]))
             first = self.gate.measured.arrival is None and others
             hint = f"; there are states of {others}" if first else ""
-            if wrong.code == "latency":  # the stamps stay behind until they are compared anew
+            # the stamps count as late until clear_fault restarts their comparison
+            if wrong.code == "latency":
                 hint = "; if their sender stalled, call clear_fault"
             raise refusal(replace(wrong, text=wrong.text + hint).advice, "state", wrong.code)
         self._check_load()
@@ -252,10 +255,13 @@ class Controller(ControlLoop):
             self.armed, self._test = False, None
 
     def clear_fault(self) -> None:
-        """Clear a fault and disarm; an arm that is armed or tested without a fault goes on."""
+        """Clear a fault and disarm.
+
+        Without a fault, an armed arm stays armed, and a start-up test continues.
+        """
         with self._lock:
             if (self.armed or self.testing) and self.fault is None:
-                return  # the arm would get no efforts in the middle of its motion
+                return  # to disarm would stop the efforts in the middle of a motion
             self.disarm()
             self.failed_test = ""
             self.gate.clear()
@@ -327,7 +333,7 @@ class Controller(ControlLoop):
         self._needed = tuple(dofs)
 
     def unmeasured(self, dofs: Sequence[int]) -> dict[str, float]:
-        """Return the joints that no message has named, and the positions assumed instead."""
+        """Return the joints of `dofs` that no message has named, with their assumed positions."""
         seen, m = self.gate.measured, self.arm.m
         unknown = [dof for dof in dofs if not seen.known[dof]]
         return {m.jnt_names[m.dof_jntid[dof]]: float(seen.qpos[dof]) for dof in unknown}
@@ -374,8 +380,8 @@ class Controller(ControlLoop):
     def rehearsed(self, pose: Array) -> Path:
         """Return the motion of the controlled joints to a pose, predicted with the model.
 
-        It takes milliseconds, longer where the arm comes to rest slowly; meanwhile states are
-        still answered. One thread at a time may call it.
+        It takes milliseconds, or longer if the arm comes to rest slowly. Meanwhile the loop still
+        answers states. Only one thread at a time may call it.
 
         Raises:
             RbdynError: for the reasons of set_pose, or the motion takes too long.
@@ -440,8 +446,8 @@ class Controller(ControlLoop):
         """Tighten the limits; the arguments are those of Limits.tightened.
 
         Raises:
-            RbdynError: for the reasons of Limits.tightened; or an arm that is armed, or tested
-                before, is outside the new limits or could not be held within them.
+            RbdynError: for the reasons of Limits.tightened; or the arm is armed or under test, and
+                is outside the new limits or could not be held within them.
         """
         with self._lock:
             gate = self.gate

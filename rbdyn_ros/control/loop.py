@@ -40,7 +40,7 @@ class ControlLoop:
         settings: gains, tolerances and times.
 
     Attributes:
-        mode: one of MODES.
+        mode: one of settings.MODES.
         armed: whether efforts are sent to the robot (in a dry run: computed only).
         sending: whether the efforts returned last are sent.
         states: number of accepted states.
@@ -209,7 +209,7 @@ class ControlLoop:
             self._end_test(str(error))
 
     def _end_test(self, reason: str) -> None:
-        """End the start-up test without arming."""
+        """End the start-up test without arming, for a reason."""
         self._test, self.failed_test, self.sending = None, reason, False
         self._shown = None  # a kernel may have ended the test
 
@@ -227,7 +227,7 @@ class ControlLoop:
         return self._test is not None
 
     def _average(self, step: float) -> None:
-        """Update the mean period of the states; a long pause counts as two periods."""
+        """Update the mean period of states by a step [s]; a long pause counts as two periods."""
         if math.isnan(self.period):
             self.period = step if step > SHORTEST else math.nan
         else:
@@ -236,7 +236,7 @@ class ControlLoop:
     def _sent(self, effort: Array | None) -> Array | None:
         """Return a copy of the efforts that other threads do not change, or None without efforts.
 
-        If there are efforts, write `sending`.
+        If there are efforts, set `sending`.
         """
         if effort is None:
             return None
@@ -269,13 +269,16 @@ class ControlLoop:
 
     def _check_target(self) -> None:
         """Trip if the arm is too far from its target, or has had no target for too long."""
-        if self.settings.dry_run:  # the arm gets no efforts
+        if self.settings.dry_run:  # the arm gets no efforts, so it does not follow the target
             return
         near = self.mode in ("hold", "computed_torque")
         self._judge_target(self.settings.tracking_tolerance if near else 0.0)
 
     def _judge_target(self, tolerance: float) -> None:
-        """Judge the target, at most `tolerance` [rad or m] from the arm; 0 allows any distance."""
+        """Trip if the arm is too far from its target, or waits too long for a target.
+
+        `tolerance` is the largest distance [rad or m]; 0: no limit.
+        """
         target, idle = self._tracker.target.qpos, self._tracker.idle
         timeout = float(self.settings.target_timeout)
         if _judge_target.call(*self._memory, target, float(tolerance), float(idle), timeout):
@@ -306,7 +309,7 @@ class ControlLoop:
         return self.gate.measured.concerns(names)
 
     def refuse_state(self, fault: Fault) -> None:
-        """Refuse a state that must not be believed, whatever its numbers are."""
+        """Refuse a state because of a fault, whatever its numbers are: it must not be believed."""
         with self._lock:
             self._wrong, self.gate.s.lost = fault, 1
             self.refused += 1

@@ -210,7 +210,10 @@ class PositionController(Controller):
         return self.gate.fault is not None
 
     def _yielding(self, step: float) -> Array:
-        """Return the positions (nv,) of mode admittance; trip without a valid wrench."""
+        """Return the positions (nv,) of mode admittance after a step [s].
+
+        Trip without a valid wrench.
+        """
         assert self._compliance is not None
         assert self.wrench is not None
         seen, target, command = self.gate.measured, self._whole(), self._whole()
@@ -224,7 +227,7 @@ class PositionController(Controller):
         return self._compliance.step(target, command, wrench, step)
 
     def _passed(self, wanted: Array) -> Array:
-        """Return positions within the limits of position and velocity; remember them."""
+        """Clip positions to the limits of position and velocity; store and return them."""
         limits, before = self.gate.limits, self._place.copy()
         if not np.isfinite(wanted).all():
             self._trip(Fault("command", "a position to be sent is not a number"))
@@ -280,7 +283,7 @@ class PositionController(Controller):
             self._silent = True
 
     def _braked(self, step: float) -> Array | None:
-        """Return the next positions of an arm that comes to rest, or None once it rests."""
+        """Return the positions after a step [s] of an arm that slows down; None once it rests."""
         if self._silent:
             return None
         self._tracker.advance(step)

@@ -53,7 +53,10 @@ class WireFaults:
 
     @staticmethod
     def of(faults: Faults, double: float, period_ns: int) -> "WireFaults":
-        """Return the faults of the channel of a loop, as faults of the wire."""
+        """Return the faults of a loop's channel as faults of the wire.
+
+        `double` is the probability that a packet comes twice, and a tick lasts `period_ns` [ns].
+        """
 
         def line(side: str) -> LineFaults:
             delay, jitter = (
@@ -144,7 +147,7 @@ class ControlBox(ABC):
 
     @abstractmethod
     def _report(self, state: LoopState, ticks: int) -> bool:
-        """Observe a state and send it; return whether a client got a new state."""
+        """Observe a state `ticks` after the last, and send it; return whether a client got it."""
 
     @abstractmethod
     def _idles(self) -> bool:
@@ -186,7 +189,7 @@ class ControlBox(ABC):
             end.close()
 
     def do(self, action: Callable[[], T]) -> Future[T]:
-        """Make the thread of the box call an action between two cycles; return its future result.
+        """Make the thread of the box call an action between two cycles; return its Future.
 
         An action presses the user stop, for example. It can be cancelled before it begins. If the
         action fails, the error is logged, and the future holds it.
@@ -206,7 +209,7 @@ class ControlBox(ABC):
         return future
 
     def reboot(self) -> None:
-        """Reboot at once: clients lose their connections, the arm brakes.
+        """Reboot at once: clients lose their connections, and the arm brakes.
 
         Call it only inside `do`.
         """
@@ -228,7 +231,7 @@ class ControlBox(ABC):
     def _serve(self) -> None:
         with contextlib.suppress(RbdynError):  # the loop has reported the grants of the system
             mode = "off" if self._lockstep else self._loop.settings.realtime
-            # the loop has a processor for itself, and locks the memory for longer than the box
+            # only the loop keeps its own processor; it locks the memory for longer than the box
             realtime.release(realtime.obtain(mode, bind=False))
         while not self._ended.is_set():
             found = self._loop.readout.newer(self.seen, AGAIN)
@@ -243,7 +246,10 @@ class ControlBox(ABC):
             self.seen, self.idle = version, False
 
     def _cycle(self, version: int, state: LoopState) -> None:
-        """Send a state to the client, read its command, and set the torques for the next tick."""
+        """Send a state to the client, read its command, and set the torques for the next tick.
+
+        `version` is the number of the state.
+        """
         began = time.monotonic()
         self.watch(state)
         self._act_as_asked()
@@ -255,7 +261,7 @@ class ControlBox(ABC):
             if not (self._stand() or self._is_outdated()):
                 self._exchange(self._patience if fresh and self.robot.awaits else 0.0, tick)
             if self._is_outdated():
-                return  # the state was set while time was stopped, or the box waited
+                return  # the state was set while the box stopped time or waited
         else:
             until_next = self._period - (time.monotonic() - began) - AHEAD
             self._exchange(until_next if self.robot.awaits else 0.0, tick)
@@ -284,7 +290,7 @@ class ControlBox(ABC):
         return self._tick - self._began < STARTING
 
     def _meet(self, version: int) -> None:
-        """In lock-step, wait until all boxes have read this state."""
+        """In lock-step, wait until all boxes have read the state number `version`."""
         self.idle = self._idles()
         self.seen = version
         while any(peer.seen < version for peer in self._peers) and not self._is_outdated():
@@ -310,6 +316,6 @@ class ControlBox(ABC):
         return not (self._is_starting or unrest)
 
     def _wait(self, timeout: float) -> None:
-        """Wait until a socket has data, at most for a time [s]."""
+        """Wait until a socket has data, at most for the time `timeout` [s]."""
         sockets = [each for end in self.ends for each in end.sockets]
         select.select(sockets, [], [], min(max(timeout, 0.0), LOOK))

@@ -88,7 +88,7 @@ class BoxName:
 
     @staticmethod
     def parsed(text: str) -> "BoxName":
-        """Read [ROBOT/]KIND[@ADDRESS].
+        """Return the box of a name [ROBOT/]KIND[@ADDRESS].
 
         Raises:
             RbdynError: the text has another form.
@@ -158,7 +158,7 @@ def boxed(
     give their first torques.
 
     Args:
-        settings: settings of the loop; a tick waits for their `lockstep_dofs` besides the boxes.
+        settings: settings of the loop; each tick also waits for commands to their `lockstep_dofs`.
         m: Model made with `equipped`.
         description: description of its robots.
         boxes: see BoxName.
@@ -183,7 +183,7 @@ def boxed(
 
 
 def _parsed(names: Sequence[str]) -> list[BoxName]:
-    """Read names; raise RbdynError if two of them name the same arm."""
+    """Return the boxes of names; raise RbdynError if two of them name the same arm."""
     found = [BoxName.parsed(text) for text in names]
     prefixes = [name.prefix for name in found]
     for prefix in prefixes:
@@ -245,7 +245,10 @@ class Boxes:
             box.start()
 
     def take_faults(self, faults: Faults, double: float) -> Faults:
-        """Apply the faults of the channel to the wires; return the other faults, for the loop."""
+        """Apply the faults of the channel to the wires; return the other faults, for the loop.
+
+        `double` is the probability that a packet comes twice.
+        """
         for box in self.all:
             box.wire = WireFaults.of(faults, double, self._loop.period_ns)
         return without_channel(faults) if self.all else faults
@@ -328,7 +331,7 @@ class BoxedArm(BoxedLoop):
             subprocess.run(["./my_controller", "127.0.0.1"], check=True)
             print(arm.loop.readout.latest().qpos)
 
-    A client in Python needs a process of its own: libfranka keeps Python's lock while it waits.
+    A client in Python needs a process of its own: libfranka holds the GIL while it waits.
 
     Args:
         source: a robot or a scene, as for `rb.load`.

@@ -55,7 +55,7 @@ class Torques:
         return Torques(effort, z, z, z, z)
 
     def at(self, q: Array, dq: Array) -> Array:
-        """Return the torques in a state (n,)."""
+        """Return the torques (n,) at positions q and velocities dq."""
         spring = self.stiffness * (self.position - q) + self.damping * (self.velocity - dq)
         return self.effort + spring
 

@@ -75,6 +75,8 @@ def inertials(
 ) -> dict[str, Inertial | None]:
     """Return the inertia of each link, with the bodies that it carries outside the chain.
 
+    A link without mass has the inertia None.
+
     Args:
         m: the robot.
         description: description of the robot.

@@ -28,7 +28,7 @@ class Stream:
         self.a = np.zeros_like(self.x)
 
     def begin(self, x: Array) -> None:
-        """Rest at a position."""
+        """Rest at the position x (n,)."""
         self.x, self.v, self.a = np.array(x), 0.0 * self.v, 0.0 * self.a
 
     def to(self, x: Array) -> Array:
@@ -50,12 +50,15 @@ class Stream:
         self.x = self.x + self.v * self._period
 
     def brake(self, most: Array) -> None:
-        """Slow down with the largest acceleration."""
+        """Slow down for a cycle, with an acceleration of at most `most`."""
         v = self.v - np.clip(self.v, -most * self._period, most * self._period)
         self.a, self.v, self.x = (v - self.v) / self._period, v, self.x + v * self._period
 
     def approach(self, goal: Array, speed: Array, most: Array) -> None:
-        """Move towards a goal within a speed and an acceleration, and stop there."""
+        """Move towards a goal for a cycle, so that the motion can stop there.
+
+        The motion stays within a speed and the acceleration `most`.
+        """
         gap = goal - self.x
         free = np.sqrt(2.0 * 0.9 * most * np.abs(gap))
         wanted = np.sign(gap) * np.minimum(np.minimum(speed, free), np.abs(gap) / self._period)
@@ -87,7 +90,7 @@ def gap_between(T: Array, to: Array) -> Array:
 
 
 def turned(R: Array, w: Array) -> Array:
-    """Return an orientation, rotated by a vector in axes of its parent (Rodrigues' formula)."""
+    """Return an orientation R, rotated by a vector w in axes of its parent (Rodrigues)."""
     angle = float(np.linalg.norm(w))
     if angle == 0.0:
         return R

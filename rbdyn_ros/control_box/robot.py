@@ -37,7 +37,7 @@ class BoxedRobot(ABC):
         return self._holds and self._rested <= SETTLED
 
     def _count_rest(self, dq: Array, wanted: Array) -> None:
-        """Count the ticks at rest, from the measured and the desired speeds (n,) of a tick."""
+        """Count the ticks at rest, from measured speeds dq and desired speeds of a tick (n,)."""
         still = (np.abs(dq) < REST).all() and (np.abs(wanted) < REST).all()
         self._rested = self._rested + 1 if still else 0
 

@@ -132,7 +132,7 @@ class ClientLink(Generic[S]):
         return bool(self._unsent)
 
     def receive(self, most: int) -> bytes:
-        """Return the bytes that the client has sent, possibly empty.
+        """Return at most `most` bytes that the client has sent, possibly none.
 
         Raises:
             Gone: the client has left.
@@ -262,7 +262,7 @@ class Peers(End, Generic[S]):
             self._flush(peer)
 
     def told(self, peer: ClientLink[S], say: Callable[[S], bytes]) -> bytes:
-        """Return the bytes of a session; if it fails, end its connection and return b""."""
+        """Return the bytes that `say` gets from a session; if it fails, hang up and return b""."""
         try:
             with parting():
                 return say(peer.session)
@@ -443,7 +443,8 @@ class Dialled(Peers[S]):
         status = self._socket.connect_ex(self._where)
         there = status in (0, errno.EISCONN)
         if there and self._socket.getsockname() == self._where:
-            there, status = False, errno.ECONNREFUSED  # Linux can connect a free port with itself
+            # Linux can connect a socket to itself if no server listens at the port
+            there, status = False, errno.ECONNREFUSED
         if there:
             self.clients = 1
             self.peers.append(ClientLink(self._socket, self._where, self.session))

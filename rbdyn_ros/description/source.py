@@ -107,7 +107,7 @@ def opened(
         xacro_args: values for the `$(arg ...)` of a xacro file; None: no values.
         contact: True or a Contact: use the `<collision>` elements of links for contact. A scene
             always uses them, and accepts no Contact.
-        srdf: for contact, an SRDF; or whether to use an SRDF next to the URDF.
+        srdf: for contact, path or text of an SRDF; True: an SRDF next to the URDF; False: no SRDF.
 
     Returns:
         The checked Description and its origin.

@@ -13,7 +13,7 @@ from rbdyn_ros.model.geometry.geoms import TERRAIN
 from rbdyn_ros.model.model import Model
 
 ROUNDS = 100  # most rounds: a raised object may enter the next obstacle
-CLEAR = 1e-9  # least distance of a raised object [m]
+CLEAR = 1e-9  # distance of a raised object from the obstacle below it [m]
 _HEIGHT = 2  # index of the height in the position of a floating joint
 
 
@@ -107,7 +107,7 @@ class _Search:
         return max(float(-distances[mine].min(initial=0.0)), self._depth_in_terrain(tree))
 
     def _depth_in_terrain(self, tree: int) -> float:
-        """Return the depth of an object in terrain, for which `_overlaps` has no distances."""
+        """Return the depth of object `tree` in terrain, for which `_overlaps` has no distances."""
         if self.m.nfield + self.m.ntrimesh == 0:
             return 0.0
         pairs, distances = self._contacts()

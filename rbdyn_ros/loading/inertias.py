@@ -112,8 +112,8 @@ def inertias_of(m: Model, armatures: Array) -> Array:
     if DISABLED or m.nefc > 0:
         rows = [m.replaced(dof_armature=row).dof_inertia0 for row in armatures]
         return np.array(rows).reshape(armatures.shape)
-    # kernels read the armature through a changed table: to make a Model per row takes 500 times as
-    # long
+    # let kernels read the armature through a changed table: a new Model per row would take 500
+    # times as long
     d, table, armature = make_data(m), m.table.copy(), np.zeros(m.nv)
     found: Array = armatures.copy()
     table[MODEL.fields["dof_armature"][0]] = armature.ctypes.data

@@ -130,7 +130,7 @@ def is_folder(folder: Path) -> bool:
             reason = "it is a file"
         elif folder.is_symlink():
             reason = "it is a link to a missing folder"
-    except OSError as error:  # the name is too long
+    except OSError as error:  # for example, the name is too long
         raise unwritable(folder, error, "folder") from error
     if reason:
         raise not_overwritten(folder, reason)

@@ -73,7 +73,7 @@ def _with_pairs(m: Model, own: set[_Pair]) -> Model:
 def overlaps_in(
     m: Model, state: GroupState, reach: float = -collisions.TOUCHING
 ) -> Iterator[collisions.Distance]:
-    """Yield the pairs nearer than `reach` in a state that gives all joints between each pair."""
+    """Yield pairs nearer than `reach` in a state with positions of all joints between them."""
     d, memory, skipped = make_data(m), collisions.NearPairs(m), np.zeros(m.ndistance, np.int64)
     given = given_by(m, state)
     for q in given:

@@ -49,7 +49,7 @@ def scene(
         robot: a file, a URDF text, a SystemBuilder, a Description, or one of these with its pose,
             as Placed. A mapping of names to these gives several robots; the names of their parts
             then begin with the name of their robot and a slash. The `<collision>` elements of
-            robots elements are used for contact.
+            robots are used for contact.
         objects: free objects.
         obstacles: shapes fixed in the world.
         floor: whether there is a floor at height 0, unless an obstacle is called floor.

@@ -17,7 +17,7 @@ from rbdyn_ros.model.model import Model
 HEIGHT = {JointType.FREE: 2, JointType.SIXDOF_FP: 6, JointType.SIXDOF_FS: 6}
 
 ROUNDS = 100  # most rounds: the contact list may lack the deepest contact
-CLEAR = 1e-9  # least distance of a raised robot [m]
+CLEAR = 1e-9  # distance of a raised robot from the obstacle below it [m]
 DEEP = 1e-6  # largest penetration without a warning [m]
 MOST_JOINTS = 8  # most joints named in a note
 HIGHEST = 10.0  # height above a floor up to which a robot is lowered [m]

@@ -200,7 +200,7 @@ def _check_version(header: object, source: str) -> dict[str, Any]:
 
 
 def _check_fields(names: Sequence[str], source: str, needed: Sequence[str]) -> None:
-    """Raise DescriptionError unless the file has every field exactly once, and nothing else."""
+    """Raise DescriptionError unless `names` has every needed field once, and nothing else."""
     audit = Audit()
     known = dict.fromkeys([HEADER, *needed])
     given = Counter(names)

@@ -69,7 +69,7 @@ def loop_type(m: Model, k: int) -> str:
 
 
 def parameters(kind: str, values: Iterable[float]) -> dict[str, float]:
-    """Return the parameters of a joint type by name."""
+    """Return the values of the parameters of a joint type by name."""
     names = JOINT_SPECS.get(kind, JointSpec()).parameters
     return dict(zip(names, map(float, values), strict=False))
 
@@ -156,7 +156,7 @@ def _drive_rows(m: Model) -> list[Row]:
 
 
 def _jtype(kind: str, basis: Array, axis: Array, values: Array) -> str:
-    """Return a type with its axes and parameters."""
+    """Return the type of a joint as text, with its axes and the values of its parameters."""
     axes, text = JOINT_SPECS.get(kind, JointSpec()).axes, kind
     if axes > 0:
         text += f" {'along' if kind == 'prismatic' else 'about'} {direction(axis)}"
@@ -182,7 +182,7 @@ def _rpy(R: Array) -> tuple[float, float, float]:
 
 
 def _table(title: str, head: Row, rows: Sequence[Row], most: int) -> list[str]:
-    """Return a title and aligned columns, cut in the middle; no lines for an empty table.
+    """Return a title, a head and aligned rows, at most `most`; no lines for an empty table.
 
     Columns that do not fit continue below, with the first column repeated.
     """

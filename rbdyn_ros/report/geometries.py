@@ -167,7 +167,10 @@ def obstacle_rows(m: Model) -> list[Row]:
 
 
 def _model_size(kind: int, size: Sequence[float], corners: int) -> str:
-    """Return the size of a geometry of a Model, which stores half lengths, as text."""
+    """Return the size of a geometry of a Model, which stores half lengths, as text.
+
+    `corners` is the number of corners of a convex body.
+    """
     if kind == GeomType.BOX:
         return _size(Box((2.0 * size[0], 2.0 * size[1], 2.0 * size[2])))
     if kind == GeomType.HFIELD:

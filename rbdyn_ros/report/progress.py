@@ -103,7 +103,7 @@ class Compiling(event.Listener):  # type: ignore[misc]
 
 
 def uncompiled(kernel: Any) -> dict[int, Any]:
-    """Return a kernel and its kernels, by id, as far as this process has not compiled them."""
+    """Return the uncompiled kernels, by id, among a kernel and the kernels that it calls."""
     found: dict[int, Any] = {}
     left = [kernel]
     while left:

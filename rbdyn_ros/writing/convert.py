@@ -46,7 +46,8 @@ def convert(
     meshes for contact. A robot without a mesh gets no such folder.
 
     Args:
-        source: a file as for load, a Description or a SystemBuilder, which have no visible shapes.
+        source: a file as for load; or a Description or a SystemBuilder, which have no visible
+            shapes.
         output: path of the file; an old file is replaced.
         floating_base: whether the base moves freely, in formats that can express this.
         strict: as for load.
@@ -85,7 +86,10 @@ def _read(
     xacro_args: Mapping[str, object] | None,
     contact: bool | Contact,
 ) -> tuple[Description, Appearance]:
-    """Return the robot or scene to write, with its contact shapes, and its appearance."""
+    """Return the robot or scene to write, with its contact shapes, and its appearance.
+
+    Raise ParameterError if the output is the source itself.
+    """
     wanted = contact or Contact(obstacles=())
     if isinstance(source, SystemBuilder | Description):
         return described(source, strict, wanted), Appearance()

@@ -47,12 +47,12 @@ class LeftOut:
         self.findings: list[Finding] = []
 
     def add(self, element: str, what: str, why: str = "") -> None:
-        """Record that something is left out, by default because the format cannot express it."""
+        """Record that `what` of an element is left out; default `why`: the format lacks it."""
         text = f"{element}: {what} is left out: {why or f'{self.form} cannot express it'}"
         self.findings.append(Finding("left-out", text, "warning", element))
 
     def note(self, element: str, text: str) -> None:
-        """Record that something is written differently."""
+        """Record in a sentence that an element is written differently."""
         self.findings.append(Finding("written-otherwise", f"{element}: {text}", "note", element))
 
     def joint(self, joint: Joint, said: Collection[str]) -> None:
@@ -68,7 +68,7 @@ class LeftOut:
                 self.add(owner, f"its limit of {name}")
 
     def surface(self, owner: str, surface: Surface, said: Collection[str]) -> None:
-        """Record the properties of a surface that differ from the default and are not written."""
+        """Record properties of a surface that differ from the default and are not in `said`."""
         for each in fields(Surface):
             name = each.name
             if name not in said and getattr(surface, name) != getattr(Surface(), name):
@@ -87,7 +87,7 @@ class LeftOut:
                 self.add(f"{kind} {quote(part.name)}", "its filter")
 
     def pair(self, pair: Exclusion, why: str = "") -> None:
-        """Record that a pair of parts cannot be excluded from contact."""
+        """Record that a pair of parts is not excluded from contact; `why` as for `add`."""
         self.add(f"pair {quote(pair.first)}, {quote(pair.second)}", "it", why)
 
     def parts(self, description: Description, *names: str) -> None:

@@ -29,7 +29,7 @@ Table = dict[str, Any]
 
 
 def write(robot: WrittenRobot, left: LeftOut) -> bytes:
-    """Return the document."""
+    """Return a mechanism file; record in `left` everything that it cannot express."""
     import yaml
 
     described = robot.description

@@ -64,6 +64,8 @@ class MeshFolder:
     ) -> tuple[str, dict[str, str]] | None:
         """Return the tag of a shape and the words of URDF and SDF for its sizes.
 
+        `name` is the name of a mesh file for the shape.
+
         The file of a mesh is its `uri`. Return None if there is no mesh for the shape.
         """
         if isinstance(shape, _Meshed):

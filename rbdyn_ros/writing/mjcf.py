@@ -24,7 +24,7 @@ FORM = "MJCF"
 
 
 def write(robot: WrittenRobot, left: LeftOut, meshes: MeshFolder) -> bytes:
-    """Return the document.
+    """Return an MJCF document; record in `left` everything that it cannot express.
 
     Raises:
         ParameterError: a joint has a type that MJCF lacks.
@@ -150,7 +150,10 @@ def _heavy(robot: WrittenRobot) -> set[str]:
 
 
 def _to_body(branch: Branch, hollow: Mapping[str, Branch]) -> tuple[list[Joint], Pose]:
-    """Return the joints of a body, and the pose of its frame in the parent's at zero position."""
+    """Return the joints of a body, and the pose of its frame in the parent's at zero position.
+
+    `hollow` are the massless links that share its body in MJCF.
+    """
     at, joints = branch.at, [] if branch.joint is None else [branch.joint]
     while joints and joints[0].parent in hollow:
         above = hollow[joints[0].parent]

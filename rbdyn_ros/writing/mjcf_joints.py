@@ -35,7 +35,7 @@ def coordinates(joint: Joint) -> list[str]:
 
 
 def add_joints(body: ET.Element, joint: Joint, in_world: bool, left: LeftOut) -> None:
-    """Add the joints of MJCF that move a body.
+    """Add the joints of MJCF that move a body; `in_world` says whether its parent is the world.
 
     Raises:
         ParameterError: MJCF has no such joint.

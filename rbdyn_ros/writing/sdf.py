@@ -27,7 +27,7 @@ _SAID = (*_PASSIVE, "rest", "mimic", "start", "lower", "upper", "effort", "veloc
 
 
 def write(robot: WrittenRobot, left: LeftOut, meshes: MeshFolder) -> bytes:
-    """Return the document.
+    """Return an SDF document; record in `left` everything that it cannot express.
 
     Raises:
         ParameterError: a joint has a type that SDF lacks.
@@ -92,7 +92,7 @@ def _links(
     meshes: MeshFolder,
 ) -> None:
     branches = {branch.link.name: branch for branch in robot.branches}
-    # the order of the description, so that links keep their numbers
+    # keep the order of the description, so that links keep their numbers
     for own_link in robot.description.links:
         name = own_link.name
         branch = branches[name]

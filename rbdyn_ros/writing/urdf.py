@@ -25,14 +25,17 @@ _SAID_OF_ONE = (*_SAID, "rest", *LIMITS)
 
 
 def write(robot: WrittenRobot, left: LeftOut, meshes: MeshFolder) -> bytes:
-    """Return the document; `write_srdf` writes the poses, and the pairs that may overlap.
+    """Return a URDF document; record in `left` everything that it cannot express.
+
+    `write_srdf` writes the named poses, and the pairs of links that may overlap.
 
     Raises:
         ParameterError: a joint has a type that URDF lacks.
     """
     described = robot.description
     root = ET.Element("robot", name=described.name)
-    for link in described.links:  # the order of the description, so that links keep their numbers
+    # keep the order of the description, so that links keep their numbers
+    for link in described.links:
         _link(root, robot, link, left, meshes)
     carrying = {joint.name: joint for joint in robot.joints}
     for joint in described.joints:
@@ -52,7 +55,7 @@ def write(robot: WrittenRobot, left: LeftOut, meshes: MeshFolder) -> bytes:
 
 
 def write_srdf(robot: WrittenRobot, left: LeftOut) -> bytes | None:
-    """Return the SRDF for the URDF, or None if it would be empty."""
+    """Return the SRDF for the URDF, or None if it would be empty; `left` as for `write`."""
     described = robot.description
     root = ET.Element("robot", name=described.name)
     links = {branch.link.name for branch in robot.branches}

@@ -30,7 +30,7 @@ def valued(parent: ET.Element, tag: str, *values: float | str) -> ET.Element:
 
 
 def document(root: ET.Element) -> bytes:
-    """Return the indented document."""
+    """Return an element as an indented XML document."""
     ET.indent(root)
     text: bytes = ET.tostring(root, encoding="utf-8", xml_declaration=True)
     return text + b"\n"

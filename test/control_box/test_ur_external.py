@@ -676,5 +676,5 @@ def test_time_may_be_stopped_while_the_program_waits_for_a_message(bench):
 
 def test_a_pose_out_of_reach_ends_the_program(bench):
     bench.say(message("POSE", [5.0, 0.0, 0.0, 0.0, 0.0, 0.0]), 2)
-    assert "no joints have the pose" in bench.said[-1]
+    assert "no joint positions reach the pose" in bench.said[-1]
     assert bench.robot.program is None

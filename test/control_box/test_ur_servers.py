@@ -295,7 +295,7 @@ def test_an_unknown_program_is_refused_with_its_first_line(bench, program, reaso
     ("line", "reason"),
     [
         ("movej([9, 0, 0, 0, 0, 0])", "joint 0 would be at 9 rad"),
-        ("movel(p[9, 0, 0, 0, 0, 0])", "no joints have the pose"),
+        ("movel(p[9, 0, 0, 0, 0, 0])", "no joint positions reach the pose"),
         ("movej([0, 0, 0, 0, 0, 0], a=0)", "an acceleration of 0; allowed are 1e-06 to 1000"),
         ("movej([0, 0, 0, 0, 0])", "not a list of six numbers"),
         ("set_payload(99)", "a payload of 99 kg"),

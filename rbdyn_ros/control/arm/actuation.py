@@ -45,7 +45,7 @@ class Actuation(Record):
 
 @kernel
 def add_friction(a: Actuation, qvel: Vector, sign: float, effort: Vector) -> None:
-    """Add to efforts, times `sign`, the friction at the velocities `qvel`."""
+    """Add the friction at the velocities `qvel`, times `sign`, to the efforts."""
     if a.rubs > 0:
         write_effort(
             qvel, a.viscous, a.coulomb, a.stribeck, a.stribeck_velocity, a.smoothing, a.term
@@ -58,7 +58,7 @@ def add_friction(a: Actuation, qvel: Vector, sign: float, effort: Vector) -> Non
 def add_own_gravity(
     m: Model, d: Data, a: Actuation, qpos: Vector, sign: float, effort: Vector
 ) -> None:
-    """Add to efforts, times `sign`, the gravity forces that the robot compensates."""
+    """Add the gravity forces that the robot compensates, times `sign`, to the efforts."""
     if a.own_gravity > 0:
         for k in range(m.nv):
             d.qpos[k] = qpos[k]
@@ -71,7 +71,7 @@ def add_own_gravity(
 def add_own(
     m: Model, d: Data, a: Actuation, qpos: Vector, qvel: Vector, sign: float, effort: Vector
 ) -> None:
-    """Add to efforts, times `sign`, the gravity and Coriolis forces that the robot compensates."""
+    """Add gravity and Coriolis forces that the robot compensates, times `sign`, to the efforts."""
     add_own_gravity(m, d, a, qpos, sign, effort)
     if a.own_coriolis > 0:
         for k in range(m.nv):
@@ -85,7 +85,7 @@ def add_own(
 def to_command(
     m: Model, d: Data, a: Actuation, qpos: Vector, qvel: Vector, rubbing: Vector, effort: Vector
 ) -> None:
-    """Convert efforts to commands in place, with the friction at the velocities `rubbing`."""
+    """Convert efforts to commands in place; friction is computed at the velocities `rubbing`."""
     add_friction(a, rubbing, 1.0, effort)
     add_own(m, d, a, qpos, qvel, -1.0, effort)
 
@@ -94,7 +94,7 @@ def to_command(
 def applied(
     m: Model, d: Data, a: Actuation, command: Vector, qpos: Vector, qvel: Vector, effort: Vector
 ) -> None:
-    """Write the efforts that result from a command, the inverse of `to_command`."""
+    """Write to `effort` the efforts that result from a command: the inverse of `to_command`."""
     for k in range(m.nv):
         effort[k] = command[k]
     add_friction(a, qvel, -1.0, effort)
@@ -107,7 +107,8 @@ def hold(
 ) -> None:
     """Write the efforts that hold the arm at qpos, less the gravity that the robot compensates.
 
-    m and d are the robot with its payloads; bare and own are its Model and Data without payloads.
+    m and d are the robot with its payloads; `bare` and `own` are the Model and Data without
+    payloads.
     """
     for k in range(m.nv):
         d.qpos[k] = qpos[k]

@@ -85,8 +85,8 @@ class Arm:
             and the robot compensates neither gravity nor Coriolis forces.
 
     Raises:
-        ModelError: a joint has several coordinates, the robot has loops, or the code is of
-            another robot.
+        ModelError: a joint has several coordinates, the robot has loops, or the code was compiled
+            for another robot.
         ParameterError: for the reasons of mounted_gravity; or friction has another number of
             joints.
     """
@@ -132,7 +132,7 @@ class Arm:
         self.is_plain = not (a.rubs or any(own))
 
     def twin(self) -> Arm:
-        """Return the same robot with Data of its own, for another thread."""
+        """Return the same arm with its own Data, for use in another thread."""
         return Arm(*self._given, self.payloads, self.code)
 
     def specialized(self) -> Arm:
@@ -173,18 +173,21 @@ class Arm:
         _place.call(self._m_at, self._d_at, qpos, qvel)
 
     def gravity_effort(self, qpos: Array, out: Array) -> Array:
-        """Write and return g(qpos) (nv,), the efforts that hold the arm with its payloads."""
+        """Write g(qpos) (nv,), the efforts that hold arm and payloads, and return `out`."""
         self.d.qpos[:] = qpos
         _gravity_term(self.m, self.d, out)
         return out
 
     def hold(self, qpos: Array, out: Array) -> Array:
-        """Write and return the commands that hold the arm. The arrays (nv,) are not checked."""
+        """Write the commands that hold the arm at qpos, and return `out`.
+
+        The arrays (nv,) are not checked.
+        """
         _hold.call(self._m_at, self._d_at, *self._own_at, qpos, out)
         return out
 
     def inverse_dynamics(self, qpos: Array, qvel: Array, qacc: Array, out: Array) -> Array:
-        """Write and return M qacc + C qvel + g, (nv,), without friction."""
+        """Write M qacc + C qvel + g (nv,), without friction, and return `out`."""
         d = self.d
         d.qpos[:], d.qvel[:], d.qacc[:] = qpos, qvel, qacc
         inverse(self.m, d)
@@ -230,7 +233,12 @@ class Arm:
         return effort
 
     def _vector(self, given: Array, written: bool = False) -> Array:
-        """Return an array (nv,) for kernels, not a copy if `written`, or raise ParameterError."""
+        """Return the given array (nv,) for kernels, or a copy unless it is `written`.
+
+        Raise ParameterError if it is not such an array.
+
+        Raise ParameterError if it is not such an array.
+        """
         n = self.m.nv
         own = given if written else np.ascontiguousarray(given, np.float64)
         if not is_vector(own, n, written):

@@ -79,7 +79,10 @@ class LawCode:
 
 @kernel
 def run(address: int, table: int, row: int, memory: Matrix, target: Matrix) -> int:
-    """Copy a target to memory; return the result of code for the Model and Data at addresses."""
+    """Copy the target to the memory, run the compiled code at `address`, return its result.
+
+    `table` is the address of the Model's table, and `row` the address of the row of Data.
+    """
     for i in range(3):
         for k in range(target.shape[1]):
             memory[TARGET + i, k] = target[i, k]
@@ -108,5 +111,5 @@ def law_program(m: Model, law: Any) -> Program:
 
 
 def _compiled(m: Model, law: Any) -> machine.Code:
-    # CACHE_DIRECTORY contains a hash of the laws' sources
+    # the key leaves out the laws' sources, because CACHE_DIRECTORY contains their hash
     return compiled_row(m, law.__name__, lambda: law_program(m, law), READ, "law", CACHE_DIRECTORY)

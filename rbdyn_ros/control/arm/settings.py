@@ -62,7 +62,8 @@ class ControlSettings:
             [N m/rad, N/m].
         admittance_deadband: (6,) largest torques and forces that do not move the link [N m, N].
         admittance_wrench: "sensor", or "efforts": estimated from measured efforts.
-        sensor_frame: link whose axes and origin the wrench has; empty: the link in the message.
+        sensor_frame: link in whose axes, and about whose origin, the wrench is given; empty: the
+            link in the message.
         tool_mass: mass of the parts behind the force-torque sensor [kg].
         tool_com: (3,) centre of mass of these parts in the axes of the sensor [m].
         path_frame: link that Cartesian paths move; empty: no Cartesian paths.

@@ -60,7 +60,7 @@ class EffortCheck:
         self._speed = _average.call(seen.state, self._dofs, share, self._memory)
 
     def holding(self, arm: Arm | None = None) -> Array:
-        """Return the commands (nv,) that hold an arm by its model; None: the present arm."""
+        """Return the commands (nv,) that hold an arm where it is; None: the present arm."""
         arm = arm or self._arm
         return arm.without_own(arm.gravity_effort(self._qpos, np.empty(arm.m.nv)), self._qpos)
 
@@ -157,7 +157,11 @@ def check_holdable(arm: Arm, limits: Limits, qpos: Array) -> None:
 
 @entry
 def _average(state: Matrix, dofs: Ints, share: float, memory: Matrix) -> float:
-    """Store the position and update the mean efforts. Return the largest speed of a dof."""
+    """Store the position and update the mean efforts. Return the largest speed of the dofs.
+
+    `state` (3, nv) are positions, velocities and efforts. The mean efforts approach the efforts by
+    the fraction `share`. `memory` (2, nv) receives the positions and the mean efforts.
+    """
     for k in range(state.shape[1]):
         effort, mean = state[2, k], memory[1, k]
         memory[0, k] = state[0, k]

@@ -53,7 +53,7 @@ class PositionTest:
 
     Attributes:
         done: whether every joint has passed.
-        held: joints that were not tested; always empty.
+        held: joints that were not tested; this test leaves out none.
     """
 
     def __init__(self, limits: Limits, place: Array, ways: Array) -> None:
@@ -107,7 +107,7 @@ class PositionTest:
         return ATTEMPTS[self._attempt] * float(self._ways[self._k])
 
     def _moving(self) -> float:
-        """Return the duration of the driven joint's motion, away, stay and back [s]."""
+        """Return the time in which the driven joint moves away, stays and moves back [s]."""
         return 2.0 * float(self._going[self._k]) + STAYING[self._attempt]
 
     def _sent(self) -> float:
@@ -162,7 +162,7 @@ class PositionTest:
         except RbdynError:
             if last:
                 raise
-            # noise, friction or a slow motion may be the cause
+            # noise, friction or a slow motion may have spoilt this attempt: try a larger one
             self._begin(self._k, self._attempt + 1, place)
         else:
             self.done = self._k + 1 == len(self._names)
@@ -214,7 +214,7 @@ class PositionTest:
         return float(places.mean()) / self._way()
 
     def _fitted(self, kind: int) -> Reply:
-        """Return the reply with a comparison of two of its rows."""
+        """Return the reply with a fit of the rows that the comparison `kind` names."""
         _fit.call(self._reply.handle, kind)
         return self._reply
 

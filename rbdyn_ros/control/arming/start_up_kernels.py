@@ -126,7 +126,9 @@ class StartUp(Record):
 def choose_ways(
     lower: Vector, upper: Vector, slides: Ints, dofs: Ints, qpos: Vector, ways: Vector
 ) -> int:
-    """Write the largest displacements (n,), away from near limits.
+    """Write the largest displacements `ways` (n,), away from near limits.
+
+    `lower` and `upper` are position limits, and slides[i] is 1 for a sliding joint.
 
     Return the first joint without room for the motion, or -1.
     """
@@ -155,7 +157,7 @@ def begin(m: Model, d: Data, s: StartUp, qpos: Vector, holding: Vector) -> None:
 
 @kernel
 def inertia(s: StartUp, i: int, j: int) -> float:
-    """Return an entry of the mass matrix of the controlled joints."""
+    """Return the entry i, j of the mass matrix of the controlled joints."""
     return float(s.mass[s.dofs[i], s.dofs[j]])
 
 
@@ -193,11 +195,11 @@ def advance(
     step: float,
     wanted: Vector,
 ) -> int:
-    """Write the commands (nv,) after a state; return the finding that ends the test, or 0.
+    """Write the commands `wanted` (nv,) after a state; return the finding, or 0.
 
-    `effort` are the measured efforts (nv,), `holding` the commands that hold the arm here (nv,),
-    `released` the commands that acted since the previous state (n,), and `step` the time since
-    then.
+    A finding ends the test. `effort` are the measured efforts (nv,), `holding` the commands that
+    hold the arm here (nv,), `released` the commands that acted since the previous state (n,), and
+    `step` the time since then [s].
     """
     if step > LATE + 2.0 * s.period:
         return refuse(s, APART, 0, 1e3 * step, 0.0)
@@ -218,14 +220,14 @@ def advance(
 
 @kernel
 def refuse(s: StartUp, found: int, joint: int, value: float, bound: float) -> int:
-    """Store the joint and the two values of a finding; return the finding."""
+    """Store a finding's joint, value and bound for the message; return the finding."""
     s.joint, s.value, s.bound = joint, value, bound
     return found
 
 
 @kernel
 def predict(s: StartUp, released: Vector, step: float) -> None:
-    """Predict the motion under the efforts that acted, without the known friction."""
+    """Predict the motion under the commands `released` (n,), without the known friction."""
     for i in range(len(s.dofs)):
         gain = 0.0
         for j in range(len(s.dofs)):
@@ -237,7 +239,7 @@ def predict(s: StartUp, released: Vector, step: float) -> None:
 
 @kernel
 def write_commands(s: StartUp, a: Actuation, wanted: Vector) -> None:
-    """Write the commands (nv,) of the pulse, whose motion is way sin^4(pi t / duration)."""
+    """Write the commands `wanted` (nv,) of a pulse with the motion way sin^4(pi t / duration)."""
     for k in range(len(wanted)):
         wanted[k], s.rubbing[k], s.turning[k] = s.holding[k], 0.0, 0.0
     if s.k < 0 or s.time <= 0.0 or s.time >= s.duration:
@@ -256,7 +258,7 @@ def write_commands(s: StartUp, a: Actuation, wanted: Vector) -> None:
 
 @kernel
 def strength(level: int) -> tuple[float, float, float, float, float]:
-    """Return the five numbers of a strength of pulses.
+    """Return the five numbers that describe the pulses of a strength.
 
     These are the displacement as a share of the largest displacement, the shortest duration [s]
     and number of states, and the largest effort beyond gravity and the largest speed as shares of
@@ -273,7 +275,7 @@ def strength(level: int) -> tuple[float, float, float, float, float]:
 
 @kernel
 def start_pulse(s: StartUp, r: Reply, k: int, level: int, qpos: Vector) -> None:
-    """Begin a pulse, within the limits of speed and effort."""
+    """Begin a pulse of joint k at the strength `level`, within the limits of speed and effort."""
     share, shortest, states, most, fastest = strength(level)
     heaviest = 0.0
     for i in range(len(s.dofs)):
@@ -298,7 +300,8 @@ def watch(s: StartUp, r: Reply, a: Actuation, qpos: Vector) -> int:
         if i != s.k and not abs(off) <= OTHERS:
             found = check_order(s, a)
             if found == 0 and has_moved(s):
-                found = judge(s, r)  # the driven joint may be the cause
+                # a wrong reply of the driven joint may explain this motion
+                found = judge(s, r)
             return found if found > 0 else refuse(s, DRIFTS, i, off, 0.0)
     return 0
 
@@ -388,7 +391,8 @@ def judge_when_due(s: StartUp, r: Reply, a: Actuation, qpos: Vector) -> int:
     if found > 0 and s.level > 0:
         return found
     if found > 0:
-        start_pulse(s, r, s.k, 1, qpos)  # in noise, a stronger pulse decides
+        # noise may have spoilt the reply: repeat with a stronger pulse
+        start_pulse(s, r, s.k, 1, qpos)
     else:
         start_next(s, r, qpos)
     return 0
@@ -456,7 +460,10 @@ def judge(s: StartUp, r: Reply) -> int:
 
 @kernel
 def judge_measurements(s: StartUp, r: Reply, allowed: float) -> int:
-    """Return the finding about velocities and measured efforts, or 0."""
+    """Return the finding about velocities and measured efforts, or 0.
+
+    `allowed` is the largest delay of velocities [s].
+    """
     fit(r, VELOCITY)
     if not within(r, SLOWEST, FASTEST) or r.delay > allowed:
         return refuse(s, SPEED, s.k, r.share, 1e3 * r.delay)

@@ -55,7 +55,7 @@ class Reply(Record):
         Field("speed", (ROWS,), "reported velocity"),
         Field("sent", (ROWS,), "effort beyond gravity, or displacement, that was commanded"),
         Field("measured", (ROWS,), "measured effort or displacement"),
-        # a fit
+        # the result of the last fit
         Field("share", (), "share of the expected signal in the reported signal"),
         Field("sigma", (), "standard deviation of the share"),
         Field("delay", (), "delay of the reported signal [s]"),
@@ -82,7 +82,10 @@ def remember(
     sent: float,
     measured: float,
 ) -> None:
-    """Append a state, unless it follows the last state sooner than `spacing` [s], or r is full."""
+    """Append a state, unless it follows the last state sooner than `spacing` [s], or r is full.
+
+    The other arguments are the new entries of the fields of r with these names.
+    """
     i = r.count
     if i == ROWS or (i > 0 and time - r.time[i - 1] < spacing):
         return
@@ -111,7 +114,7 @@ def at(r: Reply, signal: Vector, moment: float) -> float:
 
 @kernel
 def slope(r: Reply, signal: Vector, moment: float, delay: float) -> float:
-    """Return the slope of a delayed signal, by its difference over WINDOW."""
+    """Return the slope of a delayed signal at a time, by its difference over WINDOW."""
     ahead = min(moment + 0.5 * WINDOW, r.time[r.count - 1])
     behind = max(moment - 0.5 * WINDOW, r.time[0])
     way = at(r, signal, ahead - delay) - at(r, signal, behind - delay)
@@ -174,7 +177,7 @@ def prepare_motion(r: Reply) -> None:
 
 @kernel
 def prepare(r: Reply, kind: int) -> None:
-    """Write the signal of a comparison and the terms that do not depend on the delay."""
+    """Write the signal of the comparison `kind`, and the terms that do not depend on the delay."""
     r.terms = 0
     for i in range(r.count):
         r.moving[i] = slope(r, r.place, r.time[i], 0.0)
@@ -214,7 +217,7 @@ def explain(r: Reply, kind: int, delay: float) -> None:
 
 @kernel
 def fit(r: Reply, kind: int) -> None:
-    """Write the fit with the delay that explains most of the signal; needs at least two states."""
+    """Fit a signal, see `prepare`, with the delay that explains most; needs two states or more."""
     prepare(r, kind)
     explain(r, kind, 0.0)
     if r.unlike < CLEARER:
@@ -235,6 +238,6 @@ def fit(r: Reply, kind: int) -> None:
 
 @kernel
 def within(r: Reply, low: float, high: float) -> bool:
-    """Return whether the share is within bounds, given its standard deviation."""
+    """Return whether r.share lies within bounds, with a margin for its standard deviation."""
     margin = min(SIGMAS * r.sigma, NOISE)
     return bool(low - margin <= r.share and r.share <= high + margin)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 #: states near the predicted position of the braked arm are believed.
 POSITION, VELOCITY, MOVED, UNLIKE, ACCELERATION, POWER, GAIN = range(1, 8)
 JUMPED, TOO_FAST, FROZEN, LATE, FINITE, OLD, SLOW, UNFIT, STRAYED, IDLE = range(8, 18)
-#: Their codes; a fault FINITE can also have the code `names`.
+#: The codes of these kinds. A fault FINITE can also have the code `names`.
 KIND_CODES = (
     "",
     *("position", "velocity", "velocity", "velocity", "acceleration", "power", "acceleration"),
@@ -57,7 +57,7 @@ class FaultKind:
     Attributes:
         code: see Fault; a code with two reactions has two rows.
         cause: the finding.
-        reaction: brake, blind or silent, see Ending.
+        reaction: brake, blind or silent, see endings.py.
     """
 
     code: str

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Numbers that kernels read and write, each declared once: a record.
+"""Records: numbers that kernels read and write, each declared once.
 
-In kernels and in Python `s.push` is an array and `s.phase` a number, as in a Data. The generated
+In kernels and in Python `s.push` is an array and `s.phase` a number, as in Data. The generated
 C++ has a struct with the same fields.
 """
 
@@ -55,7 +55,7 @@ class Record:
                 shapes[field.name]
             )
 
-    def __reduce__(self) -> NoReturn:  # the handle is an address
+    def __reduce__(self) -> NoReturn:  # a copy would keep the address of the original
         raise TypeError(f"a {type(self).__name__} cannot be copied")
 
     def __index__(self) -> int:

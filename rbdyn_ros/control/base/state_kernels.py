@@ -31,15 +31,16 @@ from rbdyn_ros.engine.compiler.jit import Matrix, Vector
 
 #: Bounds of the time between two states, for rates and paths [s].
 SHORTEST, LONGEST = 1e-5, 0.02
-#: Positions and velocities are compared over three times [s]: short times show large errors soon,
-#: the long time shows slow errors. They may differ by BRIEF_GAP, RECENT_GAP and LONG_GAP
-#: [rad or m].
+#: Positions and velocities are compared over three intervals [s]. The short intervals soon show
+#: large errors, and the long interval shows slow errors. They may differ by BRIEF_GAP, RECENT_GAP
+#: and LONG_GAP [rad or m].
 BRIEF, RECENT, LONG = 0.04, 0.25, 10.0
 BRIEF_GAP, RECENT_GAP, LONG_GAP = 0.03, 0.1, 0.05
 #: Positions must follow a velocity that jumped by JOLT between two states [rad/s or m/s]: over the
-#: shortest time they may then differ by JOLTED [rad or m].
+#: shortest interval they may then differ by JOLTED [rad or m].
 JOLT, JOLTED = 0.5, 0.01
-#: Over the longest time, they may also differ by this share of the distance travelled.
+#: Over the longest interval, positions and velocities may also differ by this share of the
+#: distance travelled.
 SHARE = 0.05
 #: A large motion that the velocities explain counts as overspeed, up to this multiple of the
 #: velocity limit.
@@ -50,10 +51,10 @@ MEASURING = 0.005
 #: because velocities are noisy.
 GAINED = 0.5
 
-#: Rows of the memory (ROWS, n): deviations over the three times, and the distance over the longest
-#: time; the velocity from which the acceleration is measured, and its age; the time for which a
-#: jump of the velocity is still remembered; the velocity from which a gain is measured, and its
-#: age.
+#: Rows of the memory (ROWS, n): deviations over the three intervals, and the distance over the
+#: longest interval; the velocity from which the acceleration is measured, and its age; the time
+#: for which a jump of the velocity is still remembered; the velocity from which a gain is
+#: measured, and its age.
 WAY, REFERENCE, AGE, JUMP, SLOW, SINCE, ROWS = 3, 4, 5, 6, 7, 8, 9
 
 
@@ -74,7 +75,9 @@ def inspect(
     """Write the first fault of a state into `found`.
 
     Positions are checked before velocities. `step` is the time since the previous state, infinite
-    for the first state; `effort` (n,) acted since then.
+    for the first state; `effort` (n,) acted since then. `last_qpos` and `last_qvel` are the
+    previous state, `acceleration` is the limit of accelerations, and `memory` has the rows WAY to
+    SINCE.
     """
     found[KIND] = found[BLIND] = 0.0
     for i in range(len(dofs)):
@@ -100,13 +103,17 @@ def inspect(
 
 @kernel
 def report(kind: int, i: int, value: float, allowed: float, found: Vector) -> None:
-    """Write a fault of a joint, and the numbers that show it."""
+    """Write a fault of joint i into `found`, with a value and the allowed value."""
     found[KIND], found[JOINT], found[VALUE], found[ALLOWED] = kind, i, value, allowed
 
 
 @kernel
 def jumped(moved: float, travelled: float, speed: float, fastest: float, step: float) -> bool:
-    """Return whether a joint moved farther than its velocity limit and measured velocity allow."""
+    """Return whether a joint moved farther than its velocity limit and measured velocity allow.
+
+    By its measured velocities, the joint `travelled` during the time `step` [s]. Its last velocity
+    is `speed`, and its limit is `fastest`.
+    """
     if abs(moved) <= fastest * step + MARGIN:
         return False
     explained = abs(moved - travelled) <= MARGIN + 0.1 * abs(travelled)
@@ -126,7 +133,8 @@ def compare(
 ) -> None:
     """Compare displacements with velocities; a pause restarts the two short comparisons.
 
-    With a velocity of the wrong sign, damping would accelerate the arm.
+    With a velocity of the wrong sign, damping would accelerate the arm. Arguments as for
+    `inspect`.
     """
     steady = step <= LONGEST
     brief, recent, kept = np.exp(-step / BRIEF), np.exp(-step / RECENT), np.exp(-step / LONG)
@@ -167,11 +175,11 @@ def judge_change(
     memory: Matrix,
     found: Vector,
 ) -> None:
-    """Check accelerations, and the power of the efforts that acted last."""
+    """Check accelerations, and the power of the last efforts; arguments as for `inspect`."""
     for i in range(len(dofs)):
         v = qvel[dofs[i]]
         memory[AGE, i] += step
-        if not memory[AGE, i] <= LONGEST:  # the first state, or a pause
+        if not memory[AGE, i] <= LONGEST:  # begin anew at the first state and after a pause
             memory[REFERENCE, i], memory[AGE, i] = v, 0.0
         elif memory[AGE, i] >= MEASURING:
             change = abs(v - memory[REFERENCE, i])
@@ -186,9 +194,12 @@ def judge_change(
 
 @kernel
 def judge_gain(v: float, i: int, most: float, step: float, memory: Matrix, found: Vector) -> None:
-    """Check that a joint does not gain speed faster than `most`; it may lose speed faster."""
+    """Check that joint i, which has velocity v, does not gain speed faster than `most`.
+
+    It may lose speed faster.
+    """
     memory[SINCE, i] += step
-    if not step <= LONGEST:  # the first state, or a pause
+    if not step <= LONGEST:  # begin anew at the first state and after a pause
         memory[SLOW, i], memory[SINCE, i] = v, 0.0
     elif memory[SINCE, i] >= max(MEASURING, GAINED / most):
         gained = abs(v) - abs(memory[SLOW, i])

@@ -28,7 +28,7 @@ class Target:
             self.rest_at(qpos)
 
     def let_go(self, dofs: NDArray[np.int64], qpos: Array, qvel: Array) -> None:
-        """Set the target of some degrees of freedom to their measured state, (nv,) each."""
+        """Set the target of the degrees of freedom `dofs` to a measured state, (nv,) each."""
         if len(dofs):
             self.qpos[dofs], self.qvel[dofs], self.qacc[dofs] = qpos[dofs], qvel[dofs], 0.0
 

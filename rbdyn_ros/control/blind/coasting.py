@@ -43,7 +43,7 @@ def coast(
     command: Vector,
     effort: Vector,
 ) -> float:
-    """Write efforts for an arm with a late newest state; return the time since the last efforts.
+    """Write efforts for an arm whose newest state is late; return the time since the last efforts.
 
     The arm coasts from where the efforts sent have taken it since that state. The efforts overcome
     no friction.
@@ -65,7 +65,7 @@ def coast(
 
 @kernel
 def foresee(m: Model, d: Data, s: BlindState, late: float, qpos: Vector, qvel: Vector) -> None:
-    """Write the state of an arm that accelerates by d.qacc and the push for a time [s]."""
+    """Predict the state of an arm that has accelerated by d.qacc and the push for `late` [s]."""
     for k in range(m.nv):
         s.coast_qvel[k] = qvel[k] + late * (d.qacc[k] + s.push[k])
     for i in range(len(s.dofs)):
@@ -77,14 +77,14 @@ def foresee(m: Model, d: Data, s: BlindState, late: float, qpos: Vector, qvel: V
 
 @kernel
 def begin(s: BlindState, now: int) -> None:
-    """Start to coast from coast_qpos with coast_qvel."""
+    """Start to coast from coast_qpos with coast_qvel; `now` is on the steady clock [ns]."""
     s.coasts = 1
     s.coast_begun = s.coast_answered = now
 
 
 @kernel
 def coasted(s: BlindState, now: int) -> None:
-    """Write the predicted state of a coasting arm."""
+    """Write the predicted state of a coasting arm; `now` is on the steady clock [ns]."""
     left = np.exp(-DAMPING * max(seconds(s.coast_begun, now), 0.0))
     decay(s.coast_qpos, s.coast_qvel, left, DAMPING, s.qpos, s.qvel)
 
@@ -93,7 +93,10 @@ def coasted(s: BlindState, now: int) -> None:
 def decay(
     qpos: Vector, qvel: Vector, left: float, rate: float, place: Vector, speed: Vector
 ) -> None:
-    """Write the state of a motion whose velocity has decayed to the share `left` at a rate."""
+    """Write the state, `place` and `speed`, after the velocity has decayed to the share `left`.
+
+    It decays at a rate [1/s] from the state qpos, qvel.
+    """
     for k in range(len(qpos)):
         place[k] = qpos[k] + (1.0 - left) / rate * qvel[k]
         speed[k] = left * qvel[k]
@@ -111,9 +114,9 @@ def drive(
     measured: Vector,
     effort: Vector,
 ) -> None:
-    """Write the commands that let motion decay at a rate, at the predicted state.
+    """Write the commands that let motion decay at a rate [1/s], for the predicted state.
 
-    The robot itself may compensate Coriolis forces at a measured velocity.
+    The robot itself may compensate Coriolis forces, at the velocity `measured`.
     """
     for k in range(m.nv):
         d.qpos[k], d.qvel[k], d.qacc[k] = s.qpos[k], s.qvel[k], -rate * s.qvel[k]

@@ -134,7 +134,7 @@ def carry(
     qpos: Vector,
     effort: Vector,
 ) -> None:
-    """Write the last efforts before silence: they hold the arm.
+    """Write the last efforts before silence: they hold the arm at qpos.
 
     The driver may apply them until its timeout, so they do not depend on velocities.
     """
@@ -145,7 +145,7 @@ def carry(
 
 @kernel
 def since(s: BlindState, now: int) -> float:
-    """Return the time since the last effort without states [s], or 1 ms if there was none yet."""
+    """Return the time from the last effort without states to `now` [s], or 1 ms without one."""
     return max(seconds(s.answered, now), 0.0) if s.phase == BLIND else 1e-3
 
 
@@ -168,8 +168,9 @@ def stop_blindly(
 
     `now` is on the steady clock [ns], and `overdue` is the time for which a state has been too old
     [s]. If `overdue` is longer than blind_time + PAUSE, as after a pause of the process, the arm
-    may be somewhere else, under the control of its driver. The last state and its `time` [ns]
-    count when the arm becomes blind, unless it coasts.
+    may be somewhere else, under the control of its driver. When the arm becomes blind, its motion
+    is predicted from the last state, which was measured at `time` [ns], or from where it has
+    coasted.
     """
     coasts = s.coasts > 0
     s.coasts = 0
@@ -199,7 +200,7 @@ def stop_blindly(
 
 @kernel
 def foresee(s: BlindState, now: int) -> None:
-    """Write the predicted state of a blind arm."""
+    """Write the predicted state of a blind arm; `now` is on the steady clock [ns]."""
     left = np.exp(-BRAKING * max(seconds(s.lost, now), 0.0))
     decay(s.blind_qpos, s.blind_qvel, left, BRAKING, s.qpos, s.qvel)
 
@@ -279,7 +280,7 @@ def hold(
     qvel: Vector,
     effort: Vector,
 ) -> None:
-    """Write efforts that hold the arm where it came to rest; other joints move freely."""
+    """Write efforts that hold a resting arm at s.held; uncontrolled joints move freely."""
     for k in range(m.nv):
         d.qpos[k], d.qvel[k] = qpos[k], qvel[k]
         if s.controlled[k] == 0:
@@ -318,7 +319,7 @@ def judge_speed(s: BlindState, qvel: Vector, since: float) -> None:
     """Give up if a braked arm is too fast or gains energy; `since` is the time of braking [s]."""
     share, fast = 0.0, False
     for i in range(len(s.dofs)):
-        # limit of the robot, not tightened
+        # compare with the limit of the robot, not with a tightened limit
         speed, robots = abs(qvel[s.dofs[i]]), s.limits[2, i] / s.velocity_scale
         share = max(share, speed / robots)
         fast = fast or speed > min(FAST_SHARE * robots, FAST)
@@ -345,7 +346,7 @@ def judge_holding(s: BlindState, qpos: Vector, qvel: Vector) -> None:
 
 @kernel
 def diverge(s: BlindState, reason: int) -> None:
-    """Give up, and drop the unexplained efforts, which may be an effect of wrong states."""
+    """Give up for a reason; drop the unexplained efforts, which wrong states may have caused."""
     for k in range(len(s.carried)):
         s.carried[k] = 0.0
     silence(s, reason)

@@ -8,9 +8,9 @@ from typing import ClassVar
 from rbdyn_ros.control.base.record import Record
 from rbdyn_ros.model.declared.fields import Field
 
-#: States that velocity_vote remembers: with its SPACING they must span its REACH.
+#: Number of states that velocity_vote remembers. At its SPACING they must span its REACH.
 REMEMBERED = 32
-#: A joint stands still if its numbers repeat exactly, or if they nearly repeat, see witness.
+#: A joint stands still if its numbers repeat exactly, or if they nearly repeat, see witness.py.
 EXACTLY, NEARLY, STANDSTILLS = range(3)
 
 
@@ -29,7 +29,7 @@ class BlindState(Record):
         Field("dry", ("nv",), "dry friction that the witness expects"),
         Field("gains", (2, "nv"), "stiffness [1/s^2] and damping [1/s] of holding"),
         Field("blind_time", (), "time for which an arm is braked without states [s]"),
-        # lasting effects of the efforts sent: witness
+        # lasting effects of the efforts sent, see witness.py
         Field("push", ("nv",), "acceleration that the model does not explain"),
         Field("due", ("nv",), "velocity that the efforts sent should have given so far"),
         Field("steady_push", ("nv",), "mean of the push"),
@@ -48,7 +48,7 @@ class BlindState(Record):
         Field("most", ("nv",), "acceleration of the largest effort"),
         Field("weighed", (), "states since the mass matrix was computed", "int"),
         Field("acting", ("nv",), "efforts of the rigid body dynamics under a command"),
-        # standstills of the joints at the tolerances EXACTLY and NEARLY, see witness
+        # standstills of the joints at the tolerances EXACTLY and NEARLY, see witness.py
         Field("still_qpos", (STANDSTILLS, "nv"), "position"),
         Field("still_qvel", (STANDSTILLS, "nv"), "velocity that repeats"),
         Field("still_push", (STANDSTILLS, "nv"), "size of the push before the standstill"),
@@ -64,7 +64,7 @@ class BlindState(Record):
         Field("still_command", (STANDSTILLS, "nv"), "command when the standstill began"),
         Field("still_measured", (STANDSTILLS, "nv"), "measured effort when the standstill began"),
         Field("unheard", ("nv",), "time for which the measured effort has not followed [s]"),
-        # recent states in a ring buffer: velocity_vote
+        # recent states in a ring buffer, see velocity_vote.py
         Field("past_time", (REMEMBERED,), "times of measurement [ns]", "int"),
         Field("past_qpos", (REMEMBERED, "nv"), "positions"),
         Field("past_qvel", (REMEMBERED, "nv"), "velocities"),
@@ -72,13 +72,13 @@ class BlindState(Record):
         Field("remembered", (), "states remembered so far", "int"),
         Field("newest", (), "time of the newest state [ns]", "int"),
         Field("voted", ("nv",), "velocity by which the arm is braked"),
-        # an arm whose newest state is late: coasting
+        # an arm whose newest state is late, see coasting.py
         Field("coasts", (), "1: the arm coasts", "int"),
         Field("coast_begun", (), "when coasting began, steady clock [ns]", "int"),
         Field("coast_answered", (), "when the last effort of coasting was computed [ns]", "int"),
         Field("coast_qpos", ("nv",), "position when coasting began"),
         Field("coast_qvel", ("nv",), "velocity when coasting began"),
-        # after a fault: endings
+        # an arm after a fault, see endings.py
         Field("phase", (), "RUNNING, BRAKED, HOLDING, BLIND or SILENT", "int"),
         Field("reason", (), "reason why braking was given up, index in REASONS", "int"),
         Field("lied", (), "1: a state was wrong", "int"),

@@ -75,7 +75,7 @@ def vote(s: BlindState, time: int, qpos: Vector, qvel: Vector) -> None:
 
 @kernel
 def before(s: BlindState, time: int, age: float) -> int:
-    """Return the index of the newest state that is at least `age` [s] old, or of the oldest."""
+    """Return the index of the newest state at least `age` [s] before `time`, or of the oldest."""
     oldest, number = max(0, s.remembered - REMEMBERED), max(0, s.remembered - 1)
     while number > oldest and (
         float(s.past_time[number % REMEMBERED]) > float(time) - age * NANOSECONDS

@@ -95,9 +95,10 @@ def look(
     """Compare a state with the prediction; return the controlled joint that has frozen, or -1.
 
     `command` (nv,) are the commands that acted since the previous state, `measured` (nv,) the
-    measured efforts, NaN where a joint measures none, and `dt` the time since then [s]. If it is
-    longer than LONGEST, the prediction starts anew. A contact may withstand the share `contact` of
-    the effort limits, and the share `blocked` if the numbers of a joint do not repeat exactly.
+    measured efforts, NaN where a joint measures none, and `dt` the time since the previous state
+    [s]. If it is longer than LONGEST, the prediction starts anew. A contact may withstand the
+    share `contact` of the effort limits, and the share `blocked` if the numbers of a joint do not
+    repeat exactly.
     """
     if not dt <= LONGEST:
         pause(s)
@@ -166,13 +167,17 @@ def compare(
     contact: float,
     blocked: float,
 ) -> None:
-    """Update the suspicions with a state and the accelerations of the efforts sent."""
+    """Update the suspicions with a state and the accelerations `qacc` of the efforts sent.
+
+    The other arguments are those of `look`.
+    """
     n, moves = len(qpos), False
     for k in s.dofs:  # all encoders of an arm freeze together
         moves = moves or qpos[k] != s.last_qpos[k]
     for k in range(n):
         s.residual[k] = qacc[k] + s.steady_push[k] - (qvel[k] - s.last_qvel[k]) / dt
-    for k in range(n):  # M (v' - a - steady push): the unexplained effort, by its own inertia
+    # the unexplained effort M (v' - a - steady push), divided by the joint's inertia
+    for k in range(n):
         unmodelled, load, resisted = 0.0, 0.0, 0.0
         for j in range(n):
             unmodelled += s.mass[k, j] * s.residual[j]
@@ -209,8 +214,12 @@ def compare(
 def learn(
     s: BlindState, a: float, v: float, unmodelled: float, dt: float, withstood: float, k: int
 ) -> None:
-    """Learn the push from a velocity, and the delay of the motion behind the efforts."""
-    # v' = a + push
+    """Learn the push at dof k from its velocity v, and the delay of its motion behind the efforts.
+
+    `a` is the acceleration by the model, `unmodelled` the acceleration beyond it and the steady
+    push, and `withstood` the acceleration that a contact may withstand.
+    """
+    # an observer of v' = a + push with a constant push
     follow = 1.0 - np.exp(-RATE * dt)
     s.due[k] += dt * a
     s.expected[k] += dt * (a + s.push[k])
@@ -230,7 +239,10 @@ def learn(
 
 @kernel
 def learn_noise(s: BlindState, unmodelled: float, dt: float, k: int) -> float:
-    """Learn and return the noise of a velocity from how its unexplained changes alternate."""
+    """Learn and return the noise of the velocity of dof k.
+
+    It shows in how the unexplained changes alternate; `unmodelled` is the last of them.
+    """
     change = unmodelled - s.jump[k]
     s.jump[k] = unmodelled
     counts = min(change**2, max(SUDDEN**2 * s.noise[k], LEAST**2))
@@ -249,7 +261,10 @@ def follows(s: BlindState, command: float, measured: float, k: int) -> bool:
 
 @kernel
 def learn_friction(s: BlindState, a: float, withstood: float, k: int) -> None:
-    """Learn which efforts do not move a joint whose numbers repeat exactly."""
+    """Learn which efforts do not move a joint whose numbers repeat exactly.
+
+    `a` is the acceleration by the model; more than `withstood` beyond dry friction does not count.
+    """
     held = abs(a) - s.grip[k]
     if held <= withstood:
         s.still_push[EXACTLY, k] = max(s.still_push[EXACTLY, k], held)
@@ -260,7 +275,10 @@ def learn_friction(s: BlindState, a: float, withstood: float, k: int) -> None:
 def listen(
     s: BlindState, command: float, measured: float, dt: float, blocked: float, k: int
 ) -> float:
-    """Return the suspicion that the measured effort of a joint at rest is old."""
+    """Return the suspicion that the measured effort of dof k at rest is old.
+
+    `blocked` is the share of the effort limit that may hold the joint.
+    """
     # drivers that measure no effort often report 0
     unknown = np.isnan(measured) or measured == 0.0
     if s.still_time[NEARLY, k] == 0.0 or unknown or blocked >= ANYTHING:
@@ -276,7 +294,7 @@ def listen(
 
 @kernel
 def stop(s: BlindState, k: int) -> float:
-    """Return the suspicion that a joint has not stopped, although its numbers show a stop."""
+    """Return the suspicion that dof k has not stopped, although its numbers show a stop."""
     peak = s.peak[k]
     if abs(peak) < MOVED or abs(s.last_qvel[k]) > STOPPED * abs(peak):
         return 0.0
@@ -295,7 +313,12 @@ def stand(
     dt: float,
     k: int,
 ) -> float:
-    """Return the suspicion that a joint does not stand still, although its numbers repeat."""
+    """Return the suspicion that dof k does not stand still, although its numbers repeat.
+
+    They repeat if position and velocity change by at most `near` and `slow`; i is EXACTLY or
+    NEARLY. `a` is the acceleration by the model, `withstood` the acceleration that a contact may
+    withstand, and `moved` the velocity by the positions.
+    """
     q, v = s.last_qpos[k], s.last_qvel[k]
     if abs(q - s.still_qpos[i, k]) > near or abs(v - s.still_qvel[i, k]) > slow:
         stop_standing(s, i, k)
@@ -317,6 +340,6 @@ def stand(
 
 @kernel
 def stop_standing(s: BlindState, i: int, k: int) -> None:
-    """Clear the record of a standstill."""
+    """Clear the record of a standstill of dof k; i is EXACTLY or NEARLY."""
     s.still_qpos[i, k] = s.still_qvel[i, k] = s.still_push[i, k] = s.still_gain[i, k] = 0.0
     s.still_way[i, k] = s.still_drift[i, k] = s.still_moving[i, k] = s.still_time[i, k] = 0.0

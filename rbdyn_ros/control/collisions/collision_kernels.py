@@ -32,9 +32,11 @@ def first_breach(
     bounds: Vector, margin: float, skipped: Ints, place: Matrix, sweep: Ints, axes: Matrix,
     found: Ints, out: Matrix, rows: Matrix, peaks: Matrix, result: Vector,
 ) -> int:  # fmt: skip
-    """Return the first pair that comes too near on a path, CLEAR or TOO_LONG.
+    """Return the number of the first pair that comes too near on a path, CLEAR or TOO_LONG.
 
-    `result` receives the time and the distance.
+    `bounds` are the smallest distances of the pairs; `skipped` are pairs that are not checked.
+    `reach` is the largest relative speed of two points per unit of velocity of each dof. `result`
+    receives the time and the distance; the other arrays after `skipped` are work space.
     """
     last, segment, fastest = len(times) - 1, -1, 0.0
     t = times[0]
@@ -62,7 +64,10 @@ def first_breach(
 
 @kernel
 def _fastest(times, nodes, order, segment, last, reach, peaks):
-    """Return a bound for the relative speed of any two points of the arm on a segment."""
+    """Return a bound for the relative speed of any two points of the arm on a segment of a path.
+
+    `last` is the index of the last point, `reach` as for first_breach, `peaks` work space.
+    """
     if segment == last:
         return 0.0
     fastest = 0.0

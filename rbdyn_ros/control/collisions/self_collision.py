@@ -116,7 +116,7 @@ class SelfCollision:
             raise self._refusal(pair, what, *result.tolist())
 
     def _refusal(self, pair: int, what: str, at: float, dist: float) -> RbdynError:
-        """Return the error of a pair that is too near at a time of a path."""
+        """Return the error of a pair at the distance `dist` [m], at a time of the path `what`."""
         g, h = self.model.distance_geom[pair].tolist()
         one, other = self.model.geom_names[g], self.model.geom_names[h]
         near, margin = apart(1e3 * dist, 1e3 * self.margin, digits=3)
@@ -162,7 +162,7 @@ def _reach(m: Model) -> Array:
 
 
 def _travel(m: Model) -> Array:
-    """Return the largest distance from 0 of each joint, if it slides, (njnt,).
+    """Return the largest absolute position of each joint, (njnt,); it matters for slides.
 
     The limits of a mimic joint do not bind it: it follows its leader beyond them.
     """

@@ -17,7 +17,7 @@ class Uncontrolled(NamedTuple):
         needed: degrees of freedom whose position must be known, such as the degrees of freedom of
             a rail, a torso, a head or another arm.
         assumed: degrees of freedom beyond the last controlled joint of a chain, as in a gripper,
-        and wheels: joints that turn without limits and carry only joints of this kind.
+            and wheels: joints that turn without limits and carry only joints of this kind.
     """
 
     needed: tuple[int, ...]
@@ -57,15 +57,19 @@ def _above(m: Model) -> Bools:
 def _moved_by(m: Model) -> Bools:
     """Return a mask (nbody, nv): whether a dof moves a body relative to its parent."""
     moved = np.zeros((m.nbody, m.nv), bool)
-    joints = np.flatnonzero(m.jnt_dofadr < m.nv)  # a mimic joint has its leader's address
+    # this includes mimic joints, which have the address of their leader
+    joints = np.flatnonzero(m.jnt_dofadr < m.nv)
     moved[joints + 1, m.jnt_dofadr[joints]] = True
     return moved
 
 
 def _ends(m: Model, controlled: Bools, above: Bools, moved_by: Bools) -> Bools:
-    """Return whether the last controlled joint of a chain carries all bodies of each dof (nv,)."""
+    """Return a mask (nv,): whether a last controlled joint of a chain carries the dof's bodies.
+
+    `above` and `moved_by` are the masks of _above and _moved_by.
+    """
     driven = moved_by[:, controlled].any(axis=1)
-    # bodies other than the carrier itself
+    # whether a body carries driven bodies other than itself
     carries_driven = (above[driven].sum(axis=0) - driven) > 0
     ends = np.ones(m.nv, bool)
     for body, dof in np.argwhere(moved_by).tolist():
@@ -75,7 +79,10 @@ def _ends(m: Model, controlled: Bools, above: Bools, moved_by: Bools) -> Bools:
 
 
 def _wheels(m: Model, controlled: Bools, above: Bools, moved_by: Bools) -> Bools:
-    """Return whether a dof, and each dof that it carries, turns without limits (nv,)."""
+    """Return a mask (nv,): whether a dof, and each dof that it carries, turns without limits.
+
+    `above` and `moved_by` are the masks of _above and _moved_by.
+    """
     turning = np.zeros(m.nv, bool)
     kinds = (m.jnt_type == JointType.HINGE) & (m.jnt_limited == 0)
     joints = np.flatnonzero(kinds & (m.jnt_dofadr < m.nv))

@@ -30,7 +30,7 @@ SMALLEST_MASS = 1e-3
 
 
 class Admittance:
-    """Moves joints so that a link has the displacement of a VirtualMass from its target.
+    """Moves joints so that a link leaves its target by the displacement of a VirtualMass.
 
     The joints reach it by differential inverse kinematics: within their limits and, with a
     clearance, without collisions. The virtual mass stays within LEASH of the poses that the link
@@ -44,7 +44,8 @@ class Admittance:
             the axes.
         deadband: (6,) largest torques [N m] and forces [N] that do not move the link.
         axes: "base": the axes of the base link; "tool": the axes of the link at its target.
-        clearance: smallest distance of links from each other and from obstacles [m], or None.
+        clearance: smallest distance of links from each other and from obstacles [m]; None:
+            distances are not checked.
 
     Raises:
         ParameterError: a number is out of range.

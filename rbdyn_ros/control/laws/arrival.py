@@ -21,8 +21,9 @@ def arrival(
 ) -> tuple[float, float]:
     """Return the largest speed and acceleration at which joints move no farther than REST.
 
-    A mode x'' + c x' + w^2 x = 0 is |x| <= (|x''| + c |x'|) / w^2 away from where it rests, and
-    without damping x'^2 / w^2 + x^2 is constant. Without stiffness x' / c remains.
+    In a mode x'' + c x' + w^2 x = 0 the distance from rest is |x| <= (|x''| + c |x'|) / w^2.
+    Without damping, x'^2 / w^2 + x^2 is constant. Without stiffness, the mode still moves by x' /
+    c.
 
     Args:
         m: the robot.
@@ -53,7 +54,10 @@ def arrival(
 def _add(
     square: float, least: float, most: float, speeds: list[float], accelerations: list[float]
 ) -> None:
-    """Add bounds for modes of one squared frequency and any damping from least to most [1/s]."""
+    """Add the bounds of speed and acceleration for modes of one squared frequency.
+
+    The modes may have any damping from `least` to `most` [1/s].
+    """
     if square <= 0.0:
         speeds.append(max(REST * least, 0.0))
         return

@@ -31,7 +31,8 @@ class SensedWrench:
         mass: mass of the parts behind the sensor [kg].
         com: (3,) centre of mass of these parts in the axes of the sensor [m].
         timeout: largest age [s].
-        sensor: link whose axes and origin a wrench has; empty: the link in each message.
+        sensor: link in whose axes and about whose origin a wrench is measured; empty: the link in
+            each message.
 
     Raises:
         ModelError: there is no such link.
@@ -59,7 +60,8 @@ class SensedWrench:
         """Store a measurement.
 
         Args:
-            link: link whose axes and origin the measurement has, unless `sensor` is given.
+            link: link in whose axes and about whose origin the wrench is measured, unless `sensor`
+                is given.
             force: (3,) force of the surroundings on the robot, with the weight behind the sensor
                 [N].
             torque: (3,) about the link's origin [N m].
@@ -77,7 +79,7 @@ class SensedWrench:
             self._newest = link, numbers, now
 
     def missing(self, now: int) -> str:
-        """Return the reason why there is no valid wrench at a time [ns], or ""."""
+        """Return the reason why there is no valid wrench at the time `now` [ns], or ""."""
         arrival = self._newest[2]
         if arrival is None:
             return "no wrench of the force-torque sensor has arrived yet"

@@ -44,7 +44,8 @@ def cartesian_impedance(
         frame: number of the frame.
         ratio: damping ratio.
         poses: (2, 4, 3) desired pose; the present pose is written.
-        task: (17, 6) row ROOT has the square roots of the stiffness; W and U follow FORCE.
+        task: (17, 6) row ROOT has the square roots of the stiffness; the rows of W and U follow
+            row FORCE.
         B: (2, 6, nv) K^1/2 J and K^1/2 J M^-1/2 are written.
         rows: (6, nv) POSTURE, NULL_STIFFNESS and NULL_DAMPING are inputs, EFFORT is written.
     """
@@ -79,7 +80,10 @@ def _rotation(pose):
 
 @kernel
 def _write_modes(m, d, frame, task, B):
-    """Write B, and Omega and U of B M^-1 B^T. Call `com_pos` first."""
+    """Write B, and from B M^-1 B^T its eigenvectors U and the roots Omega of its eigenvalues.
+
+    Call `com_pos` first.
+    """
     factored(m, d)
     frame_jacobian(m, d, frame, LOCAL_WORLD_ALIGNED, B[0])
     for k in range(m.nv):

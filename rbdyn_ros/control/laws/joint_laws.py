@@ -75,7 +75,7 @@ class Law:
         return self._computed(qpos, qvel, target)
 
     def of_own(self, qpos: Array, qvel: Array, target: Target) -> Array:
-        """Return the efforts (nv,) as a call does, without checks of the arrays."""
+        """Return the efforts (nv,) as a call does, without checking the arrays."""
         self.arm.place(qpos, qvel)
         return self._computed(qpos, qvel, target)
 

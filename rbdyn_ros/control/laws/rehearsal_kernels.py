@@ -23,10 +23,10 @@ def rehearse(
 ) -> int:  # fmt: skip
     """Write the motion from the state in d under CartesianImpedance; return its number of points.
 
-    Steps of dt [s] end when the arm has arrived: no joint exceeds the speed and the acceleration
-    `most`. The number is 0 if the arm has not arrived after nstep, or when `times` and `places`
-    are full. Joints with held[k] = 1 stay where they are. The other arguments are those of
-    cartesian_impedance.
+    Steps of dt [s] end when the arm has arrived: no joint exceeds the speed `speed` and the
+    acceleration `most`. The number is 0 if the arm has not arrived after nstep steps, or when
+    `times` and `places` are full. Joints with held[k] = 1 stay where they are. The other arguments
+    are those of cartesian_impedance.
 
     Source: semi-implicit Euler on M qacc = effort - C qvel - g.
     """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Checks of gains against the rate of the states: gains too high for it make the arm shake."""
+"""Check whether gains are too high for the rate of the states, so that the arm would shake."""
 
 from collections.abc import Sequence
 

@@ -50,7 +50,7 @@ class VirtualMass:
         return quat_to_mat(self.turn)
 
     def advance(self, force: Array, dt: float) -> None:
-        """Move for a time [s] under a force f (6,) [N m; N]."""
+        """Move for the time dt [s] under a force f (6,) [N m; N]."""
         inert = self._mass + 0.5 * dt * self._damping + 0.25 * dt * dt * self._stiffness
         pull = force - self._damping * self.velocity - self._stiffness * self.displacement
         gain = dt * (pull - 0.5 * dt * self._stiffness * self.velocity) / inert
@@ -61,7 +61,10 @@ class VirtualMass:
         self.velocity += gain
 
     def place(self, way: Array, turn: Array, dt: float) -> None:
-        """Replace the displacement and the velocity after the last step, which took dt [s]."""
+        """Set the displacement to `way` and `turn`, and correct the velocity.
+
+        The velocity becomes the change of the displacement in the last step, which took dt [s].
+        """
         back = self._before[3:] * (1.0, -1.0, -1.0, -1.0)
         self.velocity[:3] = rotation_vector(product(turn, back)) / dt
         self.velocity[3:] = (way - self._before[:3]) / dt

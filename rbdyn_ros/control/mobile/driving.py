@@ -2,9 +2,10 @@
 """Wheel speeds of a twist, the twist of wheel speeds, and ramps between twists.
 
 A twist is (vx, vy, wz) of the base: forward and to the left [m/s], and rotation to the left
-[rad/s]. A wheel at p that rolls along d and grips the floor along g has the speed g (v + w x p) /
-(r g d): along g, the point of contact does not slip. Across g the rollers of the wheel turn, or
-the wheel slips.
+[rad/s]. Let v and w be the velocity and the rotation of the base, and r the radius of a wheel. A
+wheel at p that rolls along d and grips the floor along g has the speed g (v + w x p) / (r g d):
+along g, the point of contact does not slip. Across g the rollers of the wheel turn, or the wheel
+slips.
 """
 
 import math
@@ -159,14 +160,16 @@ class WheelDrive:
 
 
 def limited(twist: Array, most: Array) -> Array:
-    """Return a twist scaled so that no part is above its limit: the path stays the same."""
+    """Return a twist scaled down to its limits `most`, as a whole: the path stays the same."""
     with np.errstate(divide="ignore", invalid="ignore"):
         shares = np.where(np.abs(twist) > STILL, most / np.abs(twist), math.inf)
     return twist * min(1.0, float(shares.min()))
 
 
 def ramped(now: Array, target: Array, acceleration: Array, period: float) -> Array:
-    """Return the twist a period later, on a straight line to the target within the limits.
+    """Return the twist a period [s] after `now`, on a straight line to the target.
+
+    No part changes faster than its acceleration limit.
 
     All parts arrive together, so a base on an arc stays on the arc while it speeds up.
     """

@@ -70,7 +70,7 @@ class WheelOdometry:
         return moved
 
     def _advance(self, way: Array) -> tuple[Array, Array]:
-        """Move along an arc; return the derivatives by the last pose and by the motion."""
+        """Move along an arc; return the derivatives of the pose by the old pose and the motion."""
         turn, reference = way[2], np.array(self._drive.reference)
         before, after = _turned(self.pose[2]), _turned(self.pose[2] + turn)
         arc, bend = _arc(turn)

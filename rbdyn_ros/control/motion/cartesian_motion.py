@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Motion of a pose in time: straight lines and even rotations, with blends or stops between.
+"""Motion of a pose in time: straight lines and uniform rotations, joined by blends or stops.
 
 Each segment from one pose to the next has a share s(t) from 0 to 1, whose rate rises smoothly,
 stays, and falls. Where poses are blended, a segment begins while the segment before it ends, and
@@ -16,7 +16,7 @@ from rbdyn_ros.errors import bad_argument
 
 #: Shorter distances between two poses count as zero [m or rad].
 NOTHING = 1e-9
-#: Smallest and largest limits.
+#: Smallest and largest allowed limits.
 SLOWEST, FASTEST = 1e-6, 1e6
 #: Largest acceleration of a ramp, divided by its mean acceleration.
 STEEPEST = 1.5
@@ -198,7 +198,9 @@ def _change(before: Array, after: Array) -> float:
 
 
 def _overlap(segment: _Segment, blend: float, share: float) -> float:
-    """Return the longest overlap of a segment with another segment within the blend.
+    """Return the longest overlap [s] of a segment with another segment within a blend [m].
+
+    The overlap is at most `share` of a ramp.
 
     In the fraction x of a ramp the frame moves less than x^3 times rate times ramp times length.
     """

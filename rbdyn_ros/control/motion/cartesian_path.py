@@ -45,10 +45,12 @@ def cartesian_path(
     *,
     joints: Sequence[str] | None = None,
 ) -> Path:
-    """Return the joint path on which a frame passes poses on straight lines, rotating evenly.
+    """Return the joint path that moves a frame through poses, on straight lines.
 
-    It begins at d.qpos and ends at rest at the last pose. The arm follows the lines without a
-    search, and the path is refused if that is impossible. Collisions are not checked, see
+    The frame rotates uniformly between two poses.
+
+    The path begins at d.qpos and ends at rest at the last pose. The arm follows the lines without
+    a search, and the path is refused if that is impossible. Collisions are not checked, see
     SelfCollision. d.qpos stays as it is.
 
     Args:
@@ -141,6 +143,8 @@ def _followed(
 ) -> Array:
     """Return the configurations (n, nq) at times, each found from the configuration before.
 
+    The joints `fixed` do not move.
+
     Raise RbdynError at the first pose that the frame cannot reach.
     """
     places, turns = motion.poses(times)
@@ -160,7 +164,7 @@ def _followed(
 
 
 def _spline(times: Array, places: Array) -> Path:
-    """Return the smoothest path through points, from rest to rest."""
+    """Return the smoothest path through `places` (p, n) at times (p,), from rest to rest."""
     from scipy.interpolate import CubicSpline  # this import is slow
 
     return Path(times, places, CubicSpline(times, places, bc_type="clamped")(times, 1))
@@ -169,7 +173,10 @@ def _spline(times: Array, places: Array) -> Path:
 def check_rates(
     path: Path, names: Sequence[str], fastest: Array, gain: Array, motion: CartesianMotion
 ) -> None:
-    """Raise RbdynError if a joint exceeds its limit of velocity or acceleration, or jumps."""
+    """Raise RbdynError if a joint exceeds its limit of velocity or acceleration, or jumps.
+
+    `fastest` are the velocity limits (n,), and `gain` the acceleration limits (n,); 0: no limit.
+    """
     steps = np.abs(np.diff(path.positions, axis=0))
     allowed = np.minimum(fastest * np.diff(path.times)[:, None], JUMP)
     over = np.argwhere(steps > allowed * ROUNDING)
@@ -204,7 +211,10 @@ def _too_fast(where: str, name: str, speed: float, limit: float) -> RbdynError:
 def _check_straight(
     m: Model, d: Data, frame: str | int, motion: CartesianMotion, path: Path, at: Ints
 ) -> None:
-    """Raise RbdynError if the frame leaves its line between two points of the path."""
+    """Raise RbdynError if the frame leaves its line between two points of the path.
+
+    `at` are the indices of the path's joints in qpos.
+    """
     times = 0.5 * (path.times[1:] + path.times[:-1])
     places, turns = motion.poses(times)
     rows = np.empty((3, path.positions.shape[1]))

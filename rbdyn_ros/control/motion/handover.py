@@ -73,7 +73,7 @@ class WayIn:
 
 
 def until(motion: tuple[Piece, ...], now: float, at: float) -> tuple[Piece, ...]:
-    """Return the part of a motion between two times of its clock."""
+    """Return the pieces of a motion from the time `now` to the time `at` of its clock."""
     kept = []
     for piece in motion:
         if now < min(piece.end, at):
@@ -84,7 +84,7 @@ def until(motion: tuple[Piece, ...], now: float, at: float) -> tuple[Piece, ...]
 
 
 def sampled(motion: tuple[Piece, ...], clock: float, rows: Array) -> Array:
-    """Write and return the target (3, n) of a motion at a time of its clock."""
+    """Write the target (3, n) of a motion at a time of its clock to `rows`; return it."""
     for piece in motion:
         if clock < piece.end:
             return piece.path.sample(clock - piece.shift, rows)
@@ -116,7 +116,7 @@ def way_into(path: Path, departure: Departure, since: float, fastest: Array) -> 
 
 
 def approach_to(path: Path, rows: Array, since: float = 0.0) -> Path:
-    """Return the path from a target (3, n) at a time to the later first point of another path."""
+    """Return the motion from a target `rows` (3, n) at time `since` to a path's first point."""
     place, velocity, acceleration = rows
     return Path(
         [since, path.times[0]],

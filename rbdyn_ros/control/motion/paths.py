@@ -138,7 +138,10 @@ def _checked_times(times: ArrayLike) -> Array:
 
 
 def _nodes(p: int, places: ArrayLike, rates: dict[str, ArrayLike | None]) -> Array:
-    """Return the nodes (3, p, n), see Path.nodes, or raise ParameterError for other shapes."""
+    """Return the nodes (3, p, n), see Path.nodes, or raise ParameterError for other shapes.
+
+    `places` are the positions; `rates` are velocities and accelerations by name, None for zeros.
+    """
     positions = finite("positions of a path", places, None)
     if positions.ndim != 2 or len(positions) != p or positions.shape[1] == 0:
         text = f"positions of a path of {p} times have the shape {positions.shape}, not ({p}, n)"

@@ -135,7 +135,10 @@ def time_optimal(
 
 
 def _segment(start: Array, goal: Array, limits: list[Array], i: int) -> tuple[Array, Array] | None:
-    """Return times and (positions, velocities) after the start, or None if nothing moves."""
+    """Return times and (positions, velocities) after the start, or None if nothing moves.
+
+    The segment leads from point i to point i + 1.
+    """
     trajectory = _trajectory(start, goal, limits, i)
     if trajectory.duration < SHORTEST:
         return None
@@ -151,7 +154,10 @@ def _segment(start: Array, goal: Array, limits: list[Array], i: int) -> tuple[Ar
 
 
 def _trajectory(start: Array, goal: Array, limits: list[Array], i: int) -> Any:
-    """Return ruckig's trajectory from rest to rest; raise ParameterError if there is none."""
+    """Return ruckig's trajectory from rest to rest; raise ParameterError if there is none.
+
+    It leads from point i to point i + 1.
+    """
     try:
         import ruckig
     except ModuleNotFoundError:
@@ -168,7 +174,7 @@ def _trajectory(start: Array, goal: Array, limits: list[Array], i: int) -> Any:
     try:
         result = ruckig.Ruckig(len(start)).calculate(given, trajectory)
         fine = result in (ruckig.Result.Working, ruckig.Result.Finished)
-    except (ruckig.RuckigError, ValueError):  # refused numbers; some raise a ValueError
+    except (ruckig.RuckigError, ValueError):  # ruckig refuses some numbers by a ValueError
         fine = False
     if not fine:
         text = (
@@ -180,7 +186,10 @@ def _trajectory(start: Array, goal: Array, limits: list[Array], i: int) -> Any:
 
 
 def _limits_of(m: Model, joints: Sequence[str] | None, n: int) -> Iterable[Limits]:
-    """Return the motion limits of joints, each with its name; None: the joints of all dofs."""
+    """Return the motion limits of n joints, each with its name; None: the joints of all dofs.
+
+    Raise ParameterError for other joints, or for another number of them.
+    """
     check_model(m, "time_optimal")
     names = [m.jnt_names[j] for j in m.dof_jntid] if joints is None else joints
 
@@ -207,7 +216,7 @@ def _limit(name: str, limit: ArrayLike | None, robot: Limits | None, n: int) -> 
 
 
 def _own_limit(name: str, joints: Sequence[str], values: Array) -> Array:
-    """Return the robot's own limits of a kind.
+    """Return the robot's own limits `values` of the kind `name`.
 
     Raise ParameterError if a limit is 0, or if a velocity or acceleration limit is missing.
     """

@@ -35,7 +35,7 @@ def sample(times: Vector, nodes: Cube, order: int, t: float, rows: Matrix) -> No
 
 @kernel
 def _segment(times, t, last):
-    """Return the index of the point before time t, by bisection."""
+    """Return the index of the point before time t, by bisection; `last` is the last index."""
     low, high = 0, last
     while high - low > 1:
         middle = (low + high) // 2
@@ -48,7 +48,10 @@ def _segment(times, t, last):
 
 @kernel
 def _between(nodes, order, i, k, x, h):
-    """Return the position, velocity and acceleration of a joint at the share x of a segment."""
+    """Return position, velocity and acceleration of joint k at the share x of segment i.
+
+    The segment lasts h [s].
+    """
     first = nodes[0, i, k], nodes[1, i, k], nodes[2, i, k]
     last = nodes[0, i + 1, k], nodes[1, i + 1, k], nodes[2, i + 1, k]
     return hermite(order, x, h, first, last)
@@ -74,7 +77,10 @@ def raise_peaks(times, nodes, order, i, peaks):
 
 @kernel
 def _jerk_roots(nodes, order, i, k, h):
-    """Return where the acceleration, a cubic of x, has its extrema: 0 <= low <= high <= 1."""
+    """Return the x at which the acceleration of joint k in segment i has its extrema: low <= high.
+
+    The acceleration is a cubic of the share x, and both results are from 0 to 1.
+    """
     a0 = _between(nodes, order, i, k, 0.0, h)[2]
     a1 = _between(nodes, order, i, k, 1.0 / 3.0, h)[2]
     a2 = _between(nodes, order, i, k, 2.0 / 3.0, h)[2]
@@ -98,7 +104,10 @@ def _inside(s):
 
 @kernel
 def _climb(nodes, order, i, k, h, low, high, peaks):
-    """Update the peaks at the ends and the zero of a piece with monotone acceleration."""
+    """Update the peaks with joint k from x = low to high, where its acceleration is monotone.
+
+    The peaks are at both ends, and where the acceleration is 0.
+    """
     start, end = _between(nodes, order, i, k, low, h), _between(nodes, order, i, k, high, h)
     _raise(peaks, k, start)
     _raise(peaks, k, end)
@@ -112,7 +121,10 @@ def _climb(nodes, order, i, k, h, low, high, peaks):
 
 @kernel
 def _turn(nodes, order, i, k, h, low, high, peaks):
-    """Update the extreme positions at the zero velocity of a piece with monotone velocity."""
+    """Update the extreme positions with joint k from x = low to high.
+
+    Its velocity is monotone there, so its position is extreme where its velocity is 0.
+    """
     start, end = _between(nodes, order, i, k, low, h), _between(nodes, order, i, k, high, h)
     if (start[1] > 0.0) != (end[1] > 0.0):
         zero = _zero(nodes, order, i, k, h, 1, low, high)

@@ -37,7 +37,7 @@ ROUNDING = 1e-12
 #: Singular values below this share of the largest are rounding errors. POSTURES is the number of
 #: postures from which the rank is computed.
 NO_DIRECTION, POSTURES = 1e-9, 5
-#: Most halvings of a change of velocity, after which joints could not stop in time.
+#: A change of velocity is halved at most this many times until joints can stop in time.
 HALVINGS = 30
 #: Time between two points of a path [s].
 SPACING = 0.01
@@ -133,7 +133,8 @@ def joint_rates(
         twist: (6,) angular, then linear [rad/s, m/s].
         limits: limits of the joints.
         settings: thresholds and margins.
-        rank: rank of the followed rows of the Jacobian in a regular posture; None: the most.
+        rank: rank of the followed rows of the Jacobian in a regular posture; None: the largest
+            possible.
 
     Source: the scaling of MoveIt Servo; Chiaverini, Singularity-robust task-priority redundancy
     resolution, 1997 (the bound of the inverse).
@@ -159,7 +160,7 @@ def joint_rates(
 
 
 def _inverse(J: Array, twist: Array, worst: float, rank: int | None) -> tuple[Array, float]:
-    """Return the joint velocities and the condition number of J.
+    """Return the joint velocities for a twist, and the condition number of J.
 
     The inverse is the pseudo-inverse up to the condition number `worst`. Beyond it, the gain of
     the weak directions falls again, to 0 in a singular posture.
@@ -185,7 +186,7 @@ def _condition(J: Array, rank: int | None) -> float:
 
 
 def _singularity_scale(condition: float, ahead: float, settings: ServoSettings) -> float:
-    """Return the share of a twist at a condition number, or 1 if the condition improves."""
+    """Return the share of a twist at a condition number; 1 unless the number rises to `ahead`."""
     if ahead <= condition:
         return 1.0
     low, high = settings.lower_singularity_threshold, settings.hard_stop_singularity_threshold
@@ -221,7 +222,7 @@ def _limit_scale(
 
 
 def room_of(q: Array, rates: Array, limits: JointLimits, settings: ServoSettings) -> Array:
-    """Return how far joints may go in the directions of their velocities, at least 0 (n,)."""
+    """Return how far joints at q may go in the directions of `rates`, at least 0 (n,)."""
     margin = np.minimum(settings.joint_limit_margin, 0.25 * (limits.upper - limits.lower))
     room = np.where(rates > 0.0, limits.upper - margin - q, q - limits.lower - margin)
     return np.maximum(room, 0.0)
@@ -364,7 +365,7 @@ class TwistServo:
         return brake
 
     def _stops(self, q: Array, v: Array, new: Array, period: float) -> bool:
-        """Return whether joints with new velocities in a period can stop before their limits."""
+        """Return whether joints with velocities `new` in a period can stop before their limits."""
         ahead = q + 0.5 * period * (v + new)
         time = float(np.max(np.abs(new) / self.limits.acceleration)) + period
         room = room_of(ahead, new, self.limits, self.settings)

@@ -211,7 +211,7 @@ class PathTracker:
 
 @kernel
 def far_from_target(target: Vector, qpos: Vector, dofs: Ints, tolerance: float) -> int:
-    """Return the joint farthest from its target, or -1 if no distance exceeds a tolerance."""
+    """Return the index of the joint farthest from its target, or -1 within the tolerance."""
     worst, farthest = -1, tolerance
     for i in range(len(dofs)):
         off = abs(target[dofs[i]] - qpos[dofs[i]])

@@ -19,13 +19,13 @@ from rbdyn_ros.nanoseconds import NANOSECONDS
 
 #: Fastest rate at which NTP slews a clock.
 SLEW = 5e-4
-#: After a pause, states must be late for this time at least before the lag lasts [s].
+#: After a pause, a lag counts as lasting only once states have been late for this time [s].
 LASTING = 0.02
 #: Largest rate of the states' clock relative to the steady clock. Effort rates and paths depend on
 #: the states' clock, so it may not run faster for long.
 FASTER = 1.1
 #: Times (TIMES,) [ns]: whether there was a state, its stamp and its arrival; the last arrival of a
-#: state that was not late, and of the first late state since then, or 0.
+#: state that was not late, and the arrival of the first late state since then, or 0.
 BEGUN, STAMP, ARRIVAL, TIMELY, LATE_SINCE, TIMES = range(6)
 #: Numbers (NUMBERS,): the base [ns]; how far the clock ran ahead, the lag, and the numbers that
 #: show a fault [s].
@@ -80,14 +80,17 @@ def judge(
 
 @kernel
 def restart(stamp: int, arrival: int, times: Ints, numbers: Vector) -> None:
-    """Restart the judgement with this state, which counts as a state without delay."""
+    """Restart the judgement with a state, which then counts as a state without delay."""
     numbers[BASE], numbers[AHEAD], numbers[LAG] = float(arrival - stamp), 0.0, 0.0
     times[TIMELY], times[LATE_SINCE] = arrival, 0
 
 
 @kernel
 def compare(offset: float, waited: float, numbers: Vector) -> None:
-    """Update base and lag, and how far stamps ran ahead beyond the allowed rate."""
+    """Update base and lag, and how far stamps ran ahead beyond the allowed rate.
+
+    `offset` is that of the newest state [ns], which came `waited` [s] after the state before.
+    """
     base, ahead = numbers[BASE] + SLEW * waited * NANOSECONDS, numbers[AHEAD]
     if offset < base:
         ahead += (base - offset) / NANOSECONDS

@@ -18,7 +18,7 @@ MIXED_UP = "Check units, signs and the order of joints, and the encoders"
 
 
 class Found(NamedTuple):
-    """A fault as kernels write it, and the state and the limits that it is about."""
+    """A fault as a kernel has written it, with the state and the limits that it concerns."""
 
     kind: int
     joint: int
@@ -30,7 +30,7 @@ class Found(NamedTuple):
 
     @property
     def name(self) -> str:
-        """Name of the joint after the word joint."""
+        """The word "joint" and the name of the joint, for a message."""
         return f"joint '{self.limits.names[self.joint]}'"
 
     @property

@@ -31,8 +31,8 @@ from rbdyn_ros.engine.compiler.jit import Matrix, Vector
 if TYPE_CHECKING:
     from rbdyn_ros.control.states.loop_state import ArmLoopState
 
-#: Time constant of the mean of the time for which an effort acts [s]. The mean may be up to
-#: LONGEST, or its value after one pause of state_timeout.
+#: Time constant of the mean of the time for which an effort acts [s]. The mean may reach LONGEST,
+#: or the value that one pause of state_timeout gives it if that is larger.
 HELD = 0.25
 #: States count as missing after this many periods without a state, if that exceeds the largest
 #: lag.
@@ -108,7 +108,7 @@ def admit(s: ArmLoopState, time: int, arrival: int, stored: bool) -> float:
 
 @kernel
 def report(s: ArmLoopState, kind: int, joint: int, blind: bool, value: float, most: float) -> None:
-    """Write the fault of the newest state."""
+    """Write the fault of the newest state, with a value and the largest allowed value."""
     s.wrong[KIND], s.wrong[JOINT], s.wrong[BLIND] = kind, joint, 1.0 if blind else 0.0
     s.wrong[VALUE], s.wrong[ALLOWED] = value, most
 
@@ -243,7 +243,10 @@ def share_left(x: float) -> float:
 def limit(
     tau: float, hold: float, q: float, rows: Matrix, step: float, i: int, out: Matrix
 ) -> None:
-    """Write the effort of a law within its limits, see `allowed`, changed by at most `step`."""
+    """Write the effort of a law within its limits, see `allowed`, changed by at most `step`.
+
+    The effort and whether it is saturated are written to column i of `out`.
+    """
     out[SATURATED, i] = abs(tau) > rows[3, i]
     before = out[LIMITED, i]
     out[LIMITED, i] = min(max(allowed(tau, hold, q, rows, i), before - step), before + step)
@@ -253,7 +256,9 @@ def limit(
 def blend(
     hold: float, q: float, rows: Matrix, step: float, share: float, i: int, out: Matrix
 ) -> None:
-    """Add the rest of the initial difference to the effort of a law, within all limits.
+    """Add what is left of the initial difference to the effort of a law, within all limits.
+
+    That is the fraction `share` of the difference.
 
     The sum stays between the effort of the law and the initial effort, even if the law changes.
     """
@@ -267,7 +272,10 @@ def blend(
 
 @kernel
 def allowed(tau: float, hold: float, q: float, rows: Matrix, i: int) -> float:
-    """Return an effort within its limit; at a position limit, at most the effort that holds."""
+    """Return an effort `tau` within its limit; at a position limit, at most `hold`.
+
+    `hold` is the effort that holds joint i, q its position, and `rows` are the limits.
+    """
     tau = min(max(tau, -rows[3, i]), rows[3, i])
     if q >= rows[1, i]:
         tau = min(tau, max(hold, 0.0))

@@ -62,7 +62,8 @@ class Measured:
         self.qpos, self.qvel, self.effort = self.state
         np.clip(self.qpos, *limits, out=self.qpos)
         self.effort[:] = np.nan
-        checked = [name in self._required for name in self._names]  # the gate checks these joints
+        # do not clip these joints, which the gate checks
+        checked = [name in self._required for name in self._names]
         s.bounds[:2] = np.where(checked, [[-np.inf], [np.inf]], limits)
         s.bounds[2] = np.where(checked, np.inf, m.jnt_velocity[m.dof_jntid])
         self.known = np.zeros(m.nv, bool)
@@ -124,7 +125,7 @@ class Measured:
     def take(
         self, names: Sequence[str], position: Array, velocity: Array, effort: Array
     ) -> Refused | None:
-        """Store a message; if it is refused, return the reason and store nothing.
+        """Store a message and return None; if it is refused, store nothing and return the reason.
 
         It returns the reason instead of raising because it runs in the control loop.
 
@@ -202,8 +203,8 @@ def store(s: ArmLoopState, given: Matrix, at: Ints, to: Ints) -> bool:
     Args:
         s: the state.
         given: rows of positions, velocities and efforts. An effort that was not measured is NaN.
-        at: columns of `given` for the degrees of freedom `to`; the velocities of others become 0.
-        to: see `at`.
+        at: columns of `given`.
+        to: the degrees of freedom of these columns; the velocities of all others become 0.
     """
     measured = False
     for k in range(given.shape[1]):
@@ -239,7 +240,7 @@ def _named_twice(names: Sequence[str]) -> str:
 
 
 def _wrong_number(names: Sequence[str], kind: str, values: Array) -> str:
-    """Return the fault of a number of a kind, or ""."""
+    """Return the reason why one of the values (of the kind `kind`) is no measurement, or ""."""
     fine = np.abs(values) < LARGEST  # NaN also fails this comparison
     if kind == "effort":
         fine |= np.isnan(values)
@@ -252,6 +253,6 @@ def _wrong_number(names: Sequence[str], kind: str, values: Array) -> str:
 
 
 def _wrong_count(names: Sequence[str], kinds: str, values: Array) -> str:
-    """Return the fault of the number of values, or ""."""
+    """Return the reason why the number of values is wrong, or ""."""
     right = len(values) == len(names)
     return "" if right else f"there are {len(values)} {kinds} for {len(names)} names"

@@ -32,7 +32,7 @@ class FrankaArm(BoxedJoints):
         prefix: prefix of the names of this arm's joints, such as `left/`; empty: there is one arm.
 
     Attributes:
-        finger_joints: numbers of the finger joints in the simulated Model.
+        finger_joints: indices of the finger joints in the simulated Model.
         finger_effort, finger_reach: limits of the fingers.
         mimics: whether a finger follows the other finger.
         limits: limits of the interface.
@@ -72,7 +72,7 @@ class FrankaArm(BoxedJoints):
         self.mimics = any(j.mimic is not None for j in slides)
 
     def _add_limits(self, joint: ET.Element, k: int) -> None:
-        """Add the element with velocity limits that libfranka needs in each joint."""
+        """Add the element with velocity limits that libfranka needs in joint k, from 0."""
         offsets = {
             "velocity_offset": repr(float(self.limits.velocity_offset[k])),
             "deceleration_limit": repr(float(self.limits.deceleration[k])),
@@ -84,7 +84,7 @@ def _arm_joints(description: Description, prefix: str) -> list[Joint]:
     """Return joints 1 to 7 of the arm, whose names begin with `prefix`, or raise RbdynError."""
     found: dict[int, list[Joint]] = {}
     for joint in description.joints:
-        match = ARM_JOINT.search(joint.name)  # fingers slide
+        match = ARM_JOINT.search(joint.name)  # joints of fingers match, too, but slide
         if match and joint.name.startswith(prefix) and joint.type != "prismatic":
             found.setdefault(int(match[1]), []).append(joint)
     chain = [found.get(k, []) for k in range(1, 8)]

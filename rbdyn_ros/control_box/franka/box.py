@@ -21,18 +21,18 @@ from rbdyn_ros.nanoseconds import NANOSECONDS
 from rbdyn_ros.runtime.loop import Loop
 from rbdyn_ros.runtime.state import LoopState
 
-#: In lock-step, a motion that waits for its first command gets a state at once, the next after the
-#: first of these times, and more after the second [s]: libfranka needs one state to detect that
-#: the motion has begun, and another state to answer. A client that answers sooner always answers
-#: the same state.
+#: While a motion in lock-step waits for its first command, its client gets a state at once, a
+#: second state after the first of these times [s], and further states at intervals of the second
+#: time. libfranka needs one state to detect that the motion has begun, and another state to
+#: answer. A client that answers sooner always answers the same state.
 PAUSES = (0.05, 2.0)
 
 
 class FrankaBox(ControlBox):
     """Franka's control box, for an arm in a loop with a tick of 1 ms.
 
-    It listens at TCP 1337 and 1338. Without a new state a client gets the last state again: it
-    ignores the packet because of its number, but notices that the box still runs.
+    It listens at TCP 1337 and 1338. Without a new state the box sends the last state again. The
+    client ignores this packet because of its number, but notices that the box still runs.
 
     Args:
         loop, arm, log, patience, peers: see ControlBox.
@@ -103,7 +103,7 @@ class FrankaBox(ControlBox):
         return [self.robot.act(), *hand]
 
     def _deliver(self, packet: bytes) -> bool:
-        """Send a state to the client; return whether it is newer than all earlier states."""
+        """Send a state's packet to the client; return whether the state is the newest so far."""
         self._ends[0].send(packet)
         number = int.from_bytes(packet[:8], "little")
         fresh = number > self._given

@@ -119,7 +119,10 @@ class GripperServer(FrankaServer):
         self._answer(command, number, status)
 
     def observe(self, x: Array, v: Array) -> bytes | None:
-        """Store positions and velocities of the fingers; return a packet every EVERY cycles."""
+        """Store positions x and velocities v of the fingers; return a packet every EVERY cycles.
+
+        In all other cycles return None.
+        """
         self._x, self._v = x, v
         if self._aim is None:
             self._aim, self._goal = x.copy(), float(x.mean())

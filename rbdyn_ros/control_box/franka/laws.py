@@ -45,7 +45,7 @@ def cartesian_impedance(s: At, K: Array, T: Array, q: Array, dq: Array, ddq: Arr
 
 
 def guiding(s: At, free: Array, elbow_free: bool, T: Array, q: Array) -> Array:
-    """Return springs along the directions in which a hand must not move the arm.
+    """Return torques (7,) of springs along the directions in which a hand must not move the arm.
 
     Args:
         s: the state.

@@ -73,7 +73,10 @@ class ClientMotion:
     def of(
         given: Any, number: int, arm: FrankaArm, joints: Stream, settings: Settings
     ) -> "ClientMotion | MoveStatus":
-        """Return the motion of a request, or the status with which it is refused."""
+        """Return the motion of the request `given`, or the status with which it is refused.
+
+        `joints` are the desired joints, from which the motion begins.
+        """
         controller, generator = int(given["controller"]), int(given["generator"]) + 1
         if controller > ControllerMode.EXTERNAL or not 1 <= generator <= Generator.NONE:
             return MoveStatus.INVALID_ARGUMENT
@@ -109,7 +112,7 @@ class ClientMotion:
         )
 
     def take(self, given: Any) -> None:
-        """Store a command if it is newer than the last command."""
+        """Store the newest command."""
         self.answered, self.begun, self.fresh = int(given["message_id"]), True, True
         self._given = given
 
@@ -178,7 +181,10 @@ class ClientMotion:
         return joint_error(_JOINT, self.joints, jerk, self.arm)
 
     def _go(self, came: bool) -> str:
-        """Move to the goal of an asynchronous motion; return the name of the error, or ""."""
+        """Move to the goal of an asynchronous motion; return the name of the error, or "".
+
+        `came` means that a command with a new goal has come in this cycle.
+        """
         if came:
             goal = self._given["q_c"].copy()
             self.is_finite = _is_plain(goal)

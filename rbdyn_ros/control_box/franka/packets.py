@@ -328,5 +328,5 @@ class Framing:
         return found
 
     def answer(self, command: int, number: int, body: bytes) -> bytes:
-        """Return the answer to the request `number`: a header and the body."""
+        """Return the answer to a command's request `number`: a header and the body."""
         return self._header.pack(command, number, self._header.size + len(body)) + body

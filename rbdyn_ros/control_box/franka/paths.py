@@ -106,7 +106,7 @@ class CartesianPath:
         return self._take(step / CYCLE, np.array(T), elbow)
 
     def take_twist(self, twist: Array, elbow: Array | None) -> str:
-        """Follow a twist, linear first, see take_pose; return the name of the error, or ""."""
+        """Follow a twist, linear first, and an elbow unless it is None; see take_pose."""
         T = self.T.copy()
         T[:3, 3] += twist[:3] * CYCLE
         T[:3, :3] = turned(T[:3, :3], twist[3:] * CYCLE)

@@ -100,12 +100,12 @@ class RobotServer(BoxedRobot, FrankaServer):
         self._answer(command, number, self.settings.apply(command, given))
         self.sensing.change()
         if guided:
-            self.guide(True)  # axes that are now locked stay where they are
+            self.guide(True)  # begin guiding anew, so that newly locked axes stay where they are
 
     # motions
 
     def _begin(self, number: int, given: np.ndarray) -> None:
-        """Begin a Move, refuse it, or keep it until the arm has braked."""
+        """Begin the Move `given`, refuse it, or keep it until the arm has braked."""
         busy = self._motion is not None or self._next is not None
         if self.mode != Mode.IDLE or busy or self._joints is None:
             self._answer(Request.MOVE, number, MoveStatus.NOT_POSSIBLE)
@@ -131,7 +131,7 @@ class RobotServer(BoxedRobot, FrankaServer):
         self._answer(Request.MOVE, number, MoveStatus.STARTED)
 
     def _finish(self, status: MoveStatus) -> None:
-        """End the motion; the arm brakes and holds."""
+        """End the motion and answer its request with a status; the arm brakes and holds."""
         motion, self._motion = self._motion, None
         assert motion is not None
         self._answer(Request.MOVE, motion.number, status)
@@ -153,7 +153,7 @@ class RobotServer(BoxedRobot, FrankaServer):
         self._answer(Request.STOP_MOVE, number, RequestStatus.SUCCESS)
 
     def _reflex(self, error: str, status: MoveStatus = MoveStatus.REFLEX) -> None:
-        """Stop because of an error."""
+        """Stop because of an error, and answer the motion's request with a status."""
         self._log(f"reflex: {error}; the client recovers from it with automaticErrorRecovery")
         self._errors[packets.ERROR_NUMBERS[error]] = True
         self._reasons[:] = self._errors

@@ -88,12 +88,15 @@ class UrArm(BoxedJoints):
         self.build(self.urdf, gravity, self.load)
 
     def tool_pose(self, q: Array, F_T: Array) -> Array:
-        """Return the pose (4, 4) of a frame at the flange in O, in a configuration (6,)."""
+        """Return the pose (4, 4) in O of a frame with the pose F_T in the flange.
+
+        The arm is at the positions q (6,).
+        """
         self.at(q, np.zeros(6))
         return self.flange() @ F_T
 
     def tool_jacobian(self, q: Array, F_T: Array) -> Array:
-        """Return J (6, 6) of a frame at the flange: linear, then angular velocity in axes of O."""
+        """Return J (6, 6) of a frame at F_T in the flange: linear, then angular, in axes of O."""
         self.at(q, np.zeros(6))
         return self.jacobian(self.flange(), F_T)
 
@@ -108,7 +111,10 @@ class UrArm(BoxedJoints):
         return np.concatenate([linear, dJ[:3]])
 
     def solve(self, T: Array, near: Array, F_T: Array) -> Array | None:
-        """Return joints (6,) near `near` that give a frame at the flange a pose, or None."""
+        """Return joint positions (6,) near `near` at which a frame has the pose T, or None.
+
+        F_T is the pose of the frame in the flange (4, 4).
+        """
         if not np.isfinite(T).all():
             return None
         goal = T @ np.linalg.inv(F_T)

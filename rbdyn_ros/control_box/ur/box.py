@@ -186,7 +186,8 @@ class UrBox(ControlBox):
                 again += AGAIN
             came = self._listens() and self._serve_all(tick)
             ended = self._ended.is_set() or not self._rtde.connected or self._is_abandoned()
-            ended |= tick is not None and not self.robot.awaits  # the client has left
+            # the client has left, so no command will come
+            ended |= tick is not None and not self.robot.awaits
             if came or ended or time.monotonic() >= until:
                 break
         if self._lockstep and tick is not None:

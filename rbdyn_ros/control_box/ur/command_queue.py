@@ -50,11 +50,11 @@ class CommandQueue(ArmProgram):
         self.goal: Array = np.zeros(6)
 
     def register(self, r: UrRobot, k: int) -> float:
-        """Return a number that the client wrote."""
+        """Return the number that the client wrote to register k, counted from the offset."""
         return float(r.signals.in_double[k + self._offset])
 
     def number(self, r: UrRobot, k: int) -> int:
-        """Return an integer that the client wrote."""
+        """Return the integer that the client wrote to register k, counted from the offset."""
         return int(r.signals.in_int[k + self._offset])
 
     def six(self, r: UrRobot, k: int = 0) -> Array:
@@ -73,7 +73,7 @@ class CommandQueue(ArmProgram):
         r.signals.out_double[first : first + len(numbers)] = numbers
 
     def tell_int(self, r: UrRobot, number: int, k: int = 1) -> None:
-        """Write an integer to an output register."""
+        """Write an integer to the output register of number k."""
         r.signals.out_int[k + self._offset] = number
 
     def tell_matrix(self, r: UrRobot, A: Array) -> None:
@@ -118,12 +118,15 @@ class CommandQueue(ArmProgram):
         self.tell_int(r, word + (min(value, 32767) + 32768 if value >= 0 else 0), 2)
 
     def stop_at_contact(self, r: UrRobot, steps: int) -> list[Step]:
-        """Return the steps that stop, and go back to where a contact began."""
+        """Return steps that brake, and move back to where a contact began `steps` steps ago."""
         T = r.arm.tool_pose(r.past.joints(steps), r.F_T)
         return [lambda _: stop(3.0, of_tool=True), lambda r: line_move(r, T, 0.25, 1.2)]
 
     def do(self, r: UrRobot, steps: list[Step], asynchronous: bool = False) -> None:
-        """Do steps one after the other, starting at rest; the steps replace all earlier steps."""
+        """Do steps one after the other, starting at rest; the steps replace all earlier steps.
+
+        If `asynchronous`, the client does not wait for their end.
+        """
         self._drop(r)
         self._asynchronous = asynchronous
         moves = r.motion is not None or bool(r.joints.v.any())
@@ -146,7 +149,10 @@ class CommandQueue(ArmProgram):
         self.do(r, [make], asynchronous=self.number(r, 1) == 1)
 
     def halt(self, r: UrRobot, a: float, of_tool: bool, asynchronous: bool = False) -> None:
-        """Brake with a given deceleration of the leading joint or of the tool."""
+        """Brake with the deceleration `a` of the leading joint or of the tool.
+
+        If `asynchronous`, the client does not wait for the end.
+        """
         motion = stop(a, of_tool)
         self.do(r, [], asynchronous)
         self._queue = deque([lambda _: motion])

@@ -31,7 +31,7 @@ STEP_TIME = 2e-3
 GAINS, LOOKAHEADS = (100.0, 2000.0), (0.03, 0.2)
 #: Allowed damping and gain of force mode, from the vendor.
 DAMPINGS, FORCE_GAINS = (0.0, 1.0), (0.0, 2.0)
-#: Joints slower than this count as at rest in is_steady [rad/s].
+#: The robot counts as steady while all joints are slower than this [rad/s].
 STEADY = 1e-2
 
 

@@ -91,7 +91,11 @@ class ControlScript(CommandQueue):
         return self._serve(r, self.number(r, 0), fresh)
 
     def _serve(self, r: UrRobot, number: int, fresh: bool) -> bool:
-        """Execute a command once until the client writes 0; return whether it ends the program."""
+        """Execute a command once until the client writes 0; return whether it ends the program.
+
+        A streamed command is executed whenever it is `fresh`: just written. Raise ValueError for
+        an unknown number.
+        """
         if number == 0 or number in STREAMED:
             self._executing = False
             if number and fresh:

@@ -221,7 +221,7 @@ class ExternalControl(ArmProgram):
         return message
 
     def _check(self, r: UrRobot, message: ReverseMessage) -> None:
-        """Refuse modes that the box or the program does not support."""
+        """Refuse the mode of a message if the box or the program does not support it."""
         known = (*RESTING, *STREAMED, "STOPPED", "FORWARD", "FREEDRIVE")
         if message.mode and message.mode not in known:
             raise ValueError(f"the box does not support MODE_{message.mode}")
@@ -278,7 +278,7 @@ class ExternalControl(ArmProgram):
     # settings and contacts
 
     def _obey(self, r: UrRobot, row: tuple[int, ...]) -> None:
-        """Execute a script command."""
+        """Execute a script command: its number, then its values."""
         known = (*COMMANDS, "START_TOOL_CONTACT", "END_TOOL_CONTACT")
         name = next((name for name in known if self._script.numbers.get(name) == row[0]), "")
         if name == "START_TOOL_CONTACT":

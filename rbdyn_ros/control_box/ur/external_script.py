@@ -37,7 +37,8 @@ FORMER = {
     "TRAJECTORY_POINT_CARTESIAN": "MOTION_TYPE_MOVEL",
     "TRAJECTORY_POINT_JOINT_SPLINE": "MOTION_TYPE_SPLINE",
 }
-#: Lengths of messages [integers], shortest point (numbers, time), and number of names of a point.
+#: Greatest length of a message and least length of a point [integers], and the greatest number of
+#: named numbers of a program.
 LONGEST, SHORTEST_POINT, MOST_NAMES = 256, 19, 500
 
 
@@ -130,5 +131,5 @@ _LENGTHS = {"REVERSE_INTERFACE": 8, "TRAJECTORY": SHORTEST_POINT, "SCRIPT_COMMAN
 
 
 def _computed(text: str) -> int:
-    """Return the value of a sum of products."""
+    """Return the value of a sum of products of integers, such as `3 + 6*2`."""
     return sum(math.prod(int(one) for one in part.split("*")) for part in text.split("+"))

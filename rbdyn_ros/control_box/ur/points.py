@@ -62,11 +62,12 @@ class TrajectoryPoint:
 
     @staticmethod
     def of(row: tuple[int, ...], script: ExternalScript) -> "TrajectoryPoint":
-        """Return the point of a row of integers."""
+        """Return the point of a row of integers, which the script scales."""
         kind = script.name("MOTION_TYPE_", row[-1])
         numbers = np.array(row[:18], float) / script.scale
         velocity, acceleration = script.velocity, script.acceleration
-        if kind == "MOVEC" and velocity == 6:  # before version 2.12 of ur_client_library
+        # versions of ur_client_library before 2.12 put it there
+        if kind == "MOVEC" and velocity == 6:
             velocity = 13
         usual = (LINE_V, LINE_A) if kind == "MOVEL" else (JOINT_V, JOINT_A)
         return TrajectoryPoint(
@@ -78,7 +79,7 @@ class TrajectoryPoint:
 
 
 def _joints(r: UrRobot, p: TrajectoryPoint) -> Array:
-    """Return joints of a pose, near the joints that the client names, if any."""
+    """Return joint positions at the pose of a point, near those that the client gives, if any."""
     near = p.second if p.third[2] else None
     return joints(r, pose_from(p.target), near)
 
@@ -103,7 +104,7 @@ def _movec(via_is_pose: bool, goal_is_pose: bool) -> Callable[[UrRobot, Trajecto
 
 
 def _optimal(r: UrRobot, p: TrajectoryPoint) -> tuple[float, float]:
-    """Return the speed and the acceleration of joints, as factors of the largest values."""
+    """Return speed and acceleration of joints; a point has them as factors of the largest."""
     v, a = np.clip([p.velocity, p.acceleration], 0.0, 1.0)
     return float(v * r.arm.velocity.min()), float(a * MOST_ACCELERATION)
 
@@ -145,7 +146,7 @@ KINDS: dict[str, tuple[str, Callable[[UrRobot, TrajectoryPoint], Move]]] = {
 
 
 def too_fast(start: Array, end: Array, time: float) -> str:
-    """Return a message about a joint that would have to be faster than IGNORED_SPEED, or ""."""
+    """Return a message if a joint must exceed IGNORED_SPEED to move in a time [s], or ""."""
     speed = np.abs(end - start) / time
     joint = int(np.argmax(speed))
     if speed[joint] <= IGNORED_SPEED:
@@ -183,7 +184,8 @@ def spline(
     if reason := too_fast(start[0], p.target, p.time):
         raise ValueError(reason)
     end = np.array([p.target, p.second, p.third])
-    if len(start) < order:  # the end of a cubic spline has no acceleration
+    # the end of a cubic spline has no acceleration: start the next spline with 0
+    if len(start) < order:
         start = np.array([*start, np.zeros(6)])
     over = 0.0 if before is None else before.over
     return SplineMove(start[:order], end[:order], p.time, last, over)

@@ -136,7 +136,7 @@ class UrRobot(BoxedRobot):
         self._second, self._sentences = -1, 0
 
     def say(self, text: str, always: bool = False) -> None:
-        """Log a message as `note` does, also with `always`, and send the message to clients."""
+        """Log a message as `note` does, and send it to clients."""
         text = text if len(text) <= LONGEST else f"{text[:LONGEST]}..."
         self.note(text, always)
         if len(self.messages) < MOST_MESSAGES:
@@ -168,7 +168,7 @@ class UrRobot(BoxedRobot):
         return self.runtime == modes.RuntimeState.PAUSED
 
     def start(self, program: ArmProgram) -> None:
-        """Start a program, or say why not; a started program ends the running one."""
+        """Start a program, which ends the running program, or log why it does not start."""
         if self.mode != modes.RobotMode.RUNNING or self.safety != modes.SafetyMode.NORMAL:
             self.say(
                 f"program {program.name} does not start: the robot is {self.mode.name}, its "
@@ -195,7 +195,7 @@ class UrRobot(BoxedRobot):
     # motions
 
     def begin(self, motion: Move | None) -> None:
-        """Begin a motion, or none, in place of the present motion."""
+        """Replace the present motion by another motion; None: only end it."""
         gave = self.motion is not None and not self.motion.stiff
         if gave:  # without springs the arm is not at the desired joints
             self._hold()
@@ -206,7 +206,7 @@ class UrRobot(BoxedRobot):
         self.joints = Stream(self.sensing.at.q, self.sensing.at.dq, self.dt)
 
     def protective_stop(self, reason: str) -> None:
-        """Stop because of a limit: the program ends."""
+        """Stop for a reason, such as a limit: the program ends."""
         if self.safety != modes.SafetyMode.NORMAL:
             return
         self.say(
@@ -228,12 +228,12 @@ class UrRobot(BoxedRobot):
         return True
 
     def power(self, mode: modes.RobotMode) -> None:
-        """Switch the power, which ends the program, or release the brakes."""
+        """Change to a mode: switch the power, which ends the program, or release the brakes."""
         if mode != modes.RobotMode.RUNNING:
             self.program, self.teaches = None, False
             self.brake()
         elif self.mode < modes.RobotMode.IDLE or self.safety != modes.SafetyMode.NORMAL:
-            return  # the brakes hold
+            return  # the brakes stay closed, so the mode stays
         self.mode = mode
 
     def press_user_stop(self, pressed: bool) -> None:
@@ -247,7 +247,7 @@ class UrRobot(BoxedRobot):
         self.mode = modes.RobotMode.POWER_OFF
 
     def guide(self, on: bool) -> bool:
-        """Begin or end freedrive by the arm's button; return whether that is allowed now."""
+        """Begin (or end) freedrive by the arm's button; return whether that is allowed now."""
         ready = self.mode == modes.RobotMode.RUNNING and self.safety == modes.SafetyMode.NORMAL
         if not ready or self.program is not None:
             return False
@@ -306,7 +306,7 @@ class UrRobot(BoxedRobot):
 
     @property
     def runs_free(self) -> bool:
-        """Return whether the arm moves and a client times its next command by its own clock."""
+        """Return whether the arm moves for a client that times its next command itself."""
         moves = self.motion is not None or self.force is not None
         waits = self.program is not None and (self.program.is_blocked or self.awaits)
         return moves and not waits and (self.program is not None or self.teaches)

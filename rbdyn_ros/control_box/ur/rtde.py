@@ -271,7 +271,7 @@ class RtdeSession(Session):
 
 
 def packet(command: bytes, body: bytes) -> bytes:
-    """Return a packet.
+    """Return the packet of a command letter and a body.
 
     Raises:
         ValueError: the packet is larger than LARGEST.

@@ -2,8 +2,8 @@
 """Programs that clients upload, cut from a stream and read as far as the box supports them.
 
 The box does not interpret URScript. It recognises two kinds of programs by their structure: a
-control script that reads commands from input registers (the script of ur_rtde), and a row of known
-calls with numbers. Anything else is refused by name.
+control script that reads commands from input registers (the script of ur_rtde), and a sequence of
+known calls with numbers. Anything else is refused by name.
 """
 
 import re
@@ -84,7 +84,7 @@ class Call:
     is_pose: bool
 
     def number(self, name: str, at: int, default: float) -> float:
-        """Return a numeric argument by name or position.
+        """Return a numeric argument by its name, else by its position, else the default.
 
         Raises:
             ValueError: the argument is not a finite number.
@@ -95,7 +95,7 @@ class Call:
         return float(found)
 
     def six(self, name: str, at: int = 0) -> Array:
-        """Return an argument of six finite numbers.
+        """Return an argument of six finite numbers by its name, else by its position.
 
         Raises:
             ValueError: the argument has another form.
@@ -109,7 +109,7 @@ class Call:
 
 
 def read_call(line: str) -> Call:
-    """Read a line with one call.
+    """Return the call in a line.
 
     Raises:
         ValueError: the line is not a call.
@@ -131,7 +131,7 @@ def read_call(line: str) -> Call:
 
 
 def read_calls(lines: list[str]) -> list[Call]:
-    """Read lines with one call each.
+    """Return the calls in lines with one call each.
 
     Raises:
         ValueError: a line is not a call, or there are more than MOST_CALLS lines.

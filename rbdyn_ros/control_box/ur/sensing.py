@@ -60,7 +60,7 @@ class ToolSensing:
         self.external = np.zeros(6)
 
     def take(self, now: MeasuredArm, F_T: Array, period: float) -> None:
-        """Measure a state after a period [s], with a tool at a pose in the flange (4, 4)."""
+        """Measure a state after a period [s]; F_T is the pose of the tool in the flange (4, 4)."""
         arm = self._arm
         if self._m is not arm.m:  # the payload has changed
             self._m = arm.m
@@ -90,7 +90,7 @@ class ToolPast:
         self._past: deque[tuple[Array, Array]] = deque(maxlen=PAST)
 
     def add(self, q: Array, force: Array) -> None:
-        """Add a tick: joints (6,), and the force on the tool (3,)."""
+        """Add a tick: the joint positions q (6,), and the force on the tool (3,)."""
         self._past.appendleft((q.copy(), force.copy()))
 
     def joints(self, steps: int) -> Array:

@@ -59,7 +59,7 @@ class SplineMove(Move):
         return np.array(s @ self._powers / self._T**derivative)
 
     def move_on(self, x: Array) -> None:
-        """Set the end to the position of the arm (6,), which has moved on at the final speed."""
+        """Set the end to the position x of the arm (6,), which has moved on at the final speed."""
         self.end, self.over = np.array([x, *self.end[1:]]), 0.0
 
     def step(self, c: Course) -> bool:
@@ -76,7 +76,7 @@ class SplineMove(Move):
         return True
 
     def _share(self, dt: float) -> float:
-        """Return the share of the planned speed, which falls before a fast end."""
+        """Return the share of the planned speed after dt [s]; it falls before a fast end."""
         left, time = self._T - self._t, FAST / BRAKES
         if self._rests and not self._slowing and dt < left <= time:
             speed = np.abs(self.at(self._t + dt, 1)).max()

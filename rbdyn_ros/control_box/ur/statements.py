@@ -23,7 +23,7 @@ HEAVIEST, FARTHEST = 50.0, 2.0
 
 
 def joint_move(robot: UrRobot, goal: Array, v: float, a: float, t: float = 0.0) -> moves.Move:
-    """Return movej to joints (6,), with speed and acceleration or in a time [s].
+    """Return a movej to positions (6,) at a speed v and acceleration a, or in t [s] if t > 0.
 
     Raises:
         ValueError: speed or acceleration is out of range, or a joint is beyond its limit.
@@ -73,7 +73,7 @@ def joints(robot: UrRobot, T: Array, near: Array | None = None) -> Array:
     found = robot.arm.solve(T, robot.joints.x if near is None else near, robot.F_T)
     if found is None:
         x, y, z = T[:3, 3]
-        raise ValueError(f"no joints have the pose at {x:.3f} {y:.3f} {z:.3f} m")
+        raise ValueError(f"no joint positions reach the pose at {x:.3f} {y:.3f} {z:.3f} m")
     return found
 
 
@@ -218,7 +218,7 @@ class StatementRow(ArmProgram):
 
     @staticmethod
     def read(program: str) -> "StatementRow":
-        """Read a program.
+        """Return the program of a text.
 
         Raises:
             ValueError: the program has a line that is not a known call.

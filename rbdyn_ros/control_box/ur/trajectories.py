@@ -27,7 +27,7 @@ Flow = Generator[None, None, None]
 
 
 def halting(r: UrRobot, a: float = STOP_A, of_tool: bool = False) -> Flow:
-    """Brake by `a`, of the tool or the joints, and wait until the arm rests but for force mode."""
+    """Brake the tool or the joints by `a` and wait until that is done; force mode may go on."""
     if r.motion is None:
         return
     motion, until = stop(a, of_tool), r.clock + LONGEST_STOP
@@ -87,7 +87,7 @@ class TrajectoryThread:
             self._session.tell(CANCELED)
 
     def forward(self, r: UrRobot, action: int, count: int) -> Flow:
-        """Execute a message that controls the trajectory."""
+        """Execute a message that controls the trajectory: its action, and its number of points."""
         name = self._script.name("TRAJECTORY_MODE_", action)
         if name in ("RECEIVE", "STREAM_START"):
             self.kill()
@@ -104,7 +104,7 @@ class TrajectoryThread:
             yield from self._cancel(r)
 
     def _end_stream(self, count: int) -> None:
-        """Set the number of remaining points of a trajectory whose end was not known before."""
+        """End a trajectory of unknown length after `count` points in all."""
         self._left = count - (ENDLESS - self._left)
         self._endless = False
 
@@ -132,7 +132,10 @@ class TrajectoryThread:
         self.waits = False
 
     def _follow(self, r: UrRobot, endless: bool) -> Flow:
-        """Follow a trajectory point by point, then send its result."""
+        """Follow a trajectory point by point, then send its result.
+
+        If `endless`, its number of points is not known yet.
+        """
         result, first = SUCCESS, True
         before: SplineMove | None = None  # the spline at whose final speed the arm goes on
         while result == SUCCESS and self._left > 0:
@@ -165,7 +168,7 @@ class TrajectoryThread:
         yield
 
     def _coast(self, r: UrRobot, before: SplineMove) -> None:
-        """Continue at the final speed of a spline until the next point comes."""
+        """Continue at the final speed of the spline `before` until the next point comes."""
         motion = SpeedJoints()
         motion.take(before.end[1], COAST_A, 0.0)
         r.begin(motion)
@@ -177,7 +180,10 @@ class TrajectoryThread:
     def _motion_to(
         self, r: UrRobot, p: TrajectoryPoint, before: SplineMove | None, first: bool
     ) -> tuple[int, Move | None]:
-        """Return the result so far, and the motion to a point or, after a failure, None."""
+        """Return the result so far, and the motion to a point or, after a failure, None.
+
+        `before` is the spline from which the arm still moves, and `first` means the first point.
+        """
         if p.kind in KINDS:
             return SUCCESS, KINDS[p.kind][1](r, p)
         if p.kind != "SPLINE":

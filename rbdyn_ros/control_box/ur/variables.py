@@ -103,12 +103,12 @@ def _constant(name: str, kind: str, value: float, meaning: str = "") -> OutputVa
 
 
 def _entry(name: str, k: int) -> Callable[[UrRobot], Any]:
-    """Return a function that reads an entry of an array of signals."""
+    """Return a function that reads entry k of the array `name` of the signals."""
     return lambda r: getattr(r.signals, name)[k]
 
 
 def _bits(name: str, low: int, count: int) -> Callable[[UrRobot], int]:
-    """Return a function that reads bits of a signal."""
+    """Return a function that reads `count` bits of the signal `name`, from the bit `low` on."""
     return lambda r: getattr(r.signals, name) >> low & ((1 << count) - 1)
 
 
@@ -203,7 +203,7 @@ _STATES = (
 
 
 def _bit_registers(side: str) -> list[tuple[str, str, int, int]]:
-    """Return the name, type, lowest bit and number of bits of the registers with bits."""
+    """Return name, type, lowest bit and number of bits of each bit register of `in` or `out`."""
     words = [(f"{side}put_bit_registers{k}_to_{k + 31}", "UINT32", k, 32) for k in (0, 32)]
     return words + [(f"{side}put_bit_register_{k}", "BOOL", k, 1) for k in range(64, 128)]
 
@@ -266,7 +266,10 @@ def set_slider(r: UrRobot, mask: int, value: float) -> None:
 
 
 def set_analog(r: UrRobot, mask: int, types: int, values: tuple[float, float]) -> None:
-    """Set the analog outputs of a mask, given as shares of 0 to 10 V or of 4 to 20 mA."""
+    """Set the analog outputs of a mask, given as shares of 0 to 10 V or of 4 to 20 mA.
+
+    Bit k of `types` is 1 if output k is a voltage.
+    """
     for k in range(2):
         if mask >> k & 1 and 0.0 <= values[k] <= 1.0:
             volts = bool(types >> k & 1)
@@ -275,7 +278,7 @@ def set_analog(r: UrRobot, mask: int, types: int, values: tuple[float, float]) -
 
 
 def _together(_: UrRobot, __: Any) -> None:
-    """Do nothing, because `apply_together` writes the value."""
+    """Do nothing: apply_inputs writes the value together with its mask."""
 
 
 def _in(

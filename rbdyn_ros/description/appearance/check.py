@@ -55,7 +55,7 @@ def check_appearance(
 
 
 def _audit_materials(robot: Element, audit: CountingAudit) -> None:
-    """Warn of a material without a name, for which urdfdom drops a visual."""
+    """Warn of every visual whose material has no name, because urdfdom drops this visual."""
     for link in robot.iterfind("link"):
         for material in link.iterfind("visual/material"):
             if "name" not in material.attrib:

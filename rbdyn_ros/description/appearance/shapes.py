@@ -361,7 +361,7 @@ def _of_object(item: Object, color: Color, package_dirs: Sequence[str | Path]) -
 
 
 def _renamed(looks: Appearance, prefix: str, root: str, name: str) -> Appearance:
-    """Return an appearance whose links have a prefix, except for a root with a new name."""
+    """Return an appearance with a prefix before the names of its links; `root` becomes `name`."""
 
     def linked(parts: Iterable[Part]) -> tuple[Part, ...]:
         return tuple(
@@ -425,7 +425,7 @@ class NamedMeshes:
         self._missing[name] = found
 
     def findings(self) -> tuple[Finding, ...]:
-        """Return a list with one warning about all missing meshes, or an empty list."""
+        """Return one warning about all missing meshes, or an empty tuple."""
         if not self._missing:
             return ()
         count, first = len(self._missing), next(iter(self._missing.values()))

@@ -8,24 +8,24 @@ from rbdyn_ros.errors import not_allowed
 
 
 def number(what: str, value: object) -> float:
-    """Return a finite number."""
+    """Return a finite number; raise ParameterError for any other value."""
     return finite(what, value, element="")
 
 
 def positive(what: str, value: object, quantity: str) -> float:
-    """Return a number in the range of a quantity of bounds.BOUNDS, above 0."""
+    """Return a number above 0 in the range of a quantity of BOUNDS, or raise ParameterError."""
     bound = BOUNDS[quantity]
     above = None if bound.low > 0.0 else 0.0
     return finite(what, value, low=bound.low, high=bound.high, above=above, element="")
 
 
 def numbers(what: str, value: object, count: int | None = None) -> tuple[float, ...]:
-    """Return a sequence of finite numbers; if `count` is given, check their number."""
+    """Return a tuple of finite numbers, `count` of them if given, or raise ParameterError."""
     return tuple(finite(what, value, (count,), element="").tolist())
 
 
 def vector(what: str, value: object) -> tuple[float, float, float]:
-    """Return three finite numbers."""
+    """Return three finite numbers; raise ParameterError for any other value."""
     x, y, z = numbers(what, value, 3)
     return (x, y, z)
 

@@ -27,7 +27,7 @@ from rbdyn_ros.errors import listing, not_allowed, quote
 
 
 class SystemBuilder(ConstraintBuilder, GeometryBuilder):
-    """A system of bodies and joints, built part by part.
+    """A system of bodies and joints, built part by part; the methods that add parts return it.
 
         swing = (
             SystemBuilder("swing", base="ground")
@@ -102,7 +102,7 @@ class SystemBuilder(ConstraintBuilder, GeometryBuilder):
             xyz: origin of the joint frame in the parent frame [m]; None: zeros.
             rpy: roll, pitch and yaw of the joint frame in the parent frame [rad]; None: zeros.
             origin: pose X_P of the joint frame, instead of xyz and rpy; None: these are used.
-            child_origin: joint frame in the child frame; X_S.
+            child_origin: pose X_S of the joint frame in the child frame.
             **properties: further fields of types.Joint: `axis`, `axis2`, `limit` (a Limit or a
                 pair (lower, upper)), `limits` (one per coordinate), `damping`, `friction`,
                 `armature`, `stiffness`, `rest` (a number, or one per coordinate), `motion`,
@@ -173,8 +173,8 @@ class SystemBuilder(ConstraintBuilder, GeometryBuilder):
     ) -> SystemBuilder:
         """Weld a frame of a body to a frame of another: a fixed loop joint.
 
-        Unlike a fixed joint of the tree a constraint force holds it. Takes the arguments of
-        `loop`.
+        Unlike a fixed joint of the tree, a weld is held by a constraint force. Takes the arguments
+        of `loop`.
 
         Raises:
             ParameterError: an argument has the wrong type or a value that is not allowed.
@@ -211,7 +211,9 @@ class SystemBuilder(ConstraintBuilder, GeometryBuilder):
         damping: float = 0.0,
         length: float = 0.0,
     ) -> SystemBuilder:
-        """Add a spring and damper between two points; arguments as the fields of types.Spring.
+        """Add a spring and damper between two points.
+
+        The arguments are the fields of types.Spring.
 
         Raises:
             ParameterError: an argument has the wrong type or a value that is not allowed.
@@ -314,7 +316,10 @@ def _change(
     changes: dict[str, dict[str, Any]],
     audit: Audit,
 ) -> None:
-    """Record the change of a joint by a coupling or a drive; add an error for an unknown joint."""
+    """Record in `changes` that a coupling or a drive sets a field of a joint to a value.
+
+    Add an error for an unknown joint.
+    """
     owner = f"{kind} of {quote(joint)}"
     if joint not in joints:
         hint = audit.hint(joint, joints)

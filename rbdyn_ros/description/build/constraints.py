@@ -17,7 +17,7 @@ Z_AXIS = (0.0, 0.0, 1.0)
 
 
 class ConstraintBuilder:
-    """Constraints, one method each."""
+    """Constraints, one method each; every method returns the builder."""
 
     def __init__(self) -> None:
         super().__init__()

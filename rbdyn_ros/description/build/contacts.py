@@ -34,11 +34,11 @@ _WHAT = "contact"
 
 
 def check_contact(contact: object) -> Contact | None:
-    """Return the Contact: True is a Contact with its defaults, False is None.
+    """Return the argument as a Contact: True gives a default Contact, False gives None.
 
     Raises:
-        ParameterError: contact is not True, False or a Contact; or with all errors of the
-            Contact.
+        ParameterError: contact is not True, False or a Contact; or the Contact has errors, which
+            the message lists.
     """
     if isinstance(contact, bool | np.bool_):
         return Contact() if contact else None

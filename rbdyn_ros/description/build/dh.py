@@ -36,8 +36,8 @@ class DHRow:
     Attributes:
         a: distance between neighbouring joint axes along their common normal [m].
         alpha: angle between the joint axes [rad].
-        d: distance between neighbouring normals along the joint axis [m].
-        theta: angle between the normals [rad].
+        d: distance between neighbouring common normals along the joint axis [m].
+        theta: angle between these normals [rad].
         type: `revolute`, `continuous` or `prismatic`.
         inertial: inertial of the link, in its frame; None: no inertia.
         limit: limit of the joint; None: unlimited.
@@ -144,7 +144,11 @@ def _chain(
     before: Callable[[DHRow], Pose],
     behind: Callable[[DHRow], Pose] = lambda _: Pose(),
 ) -> Description:
-    """Return a chain from the poses of the joint frames in the parent and child links."""
+    """Return the chain of a table.
+
+    `before` and `behind` return the pose of a row's joint frame in the parent link and in the
+    child link.
+    """
     table, base = _checked(rows, name), frame("base", base)
     links, joints = [Link("base")], list[Joint]()
     for i, row in enumerate(table, start=1):

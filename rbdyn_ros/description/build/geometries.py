@@ -17,7 +17,7 @@ WORLD_SHAPES = "a Plane, Sphere, Box, Cylinder, Capsule, Points, HeightField or 
 
 
 class GeometryBuilder:
-    """Geometries and obstacles, one method each."""
+    """Geometries and obstacles, one method each; every method returns the builder."""
 
     def __init__(self) -> None:
         super().__init__()

@@ -51,7 +51,7 @@ def cylinder(
     mass: float | None = None,
     at: Pose = IN_PLACE,
 ) -> Inertial:
-    """Return the inertial of a cylinder along z, around the origin of its frame [m].
+    """Return the inertial of a cylinder along z around the origin of its frame; lengths in [m].
 
     Further arguments and errors as for `box`.
     """
@@ -64,7 +64,7 @@ def cylinder(
 def sphere(
     radius: float, *, density: float | None = None, mass: float | None = None, at: Pose = IN_PLACE
 ) -> Inertial:
-    """Return the inertial of a sphere around the origin of its frame [m].
+    """Return the inertial of a sphere of a radius [m] around the origin of its frame.
 
     Further arguments and errors as for `box`.
     """
@@ -86,7 +86,7 @@ def capsule(
     Args:
         radius: radius of the cylinder and the spheres [m].
         length: length of the cylinder alone [m].
-        density: as for `box`; so are the errors.
+        density: as for `box`.
         mass: as for `box`.
         at: frame of the capsule, with its origin in the middle, in the link frame.
     """
@@ -196,7 +196,7 @@ def top(
 def scaled(
     inertial: Inertial, *, density: float | None = None, mass: float | None = None
 ) -> Inertial:
-    """Return the inertial of a body of density 1 with either another density or a given mass.
+    """Return the inertial of a body of density 1, scaled to another density or to a mass.
 
     Raises:
         ParameterError: the density or the mass is not above 0; or both or neither are given.

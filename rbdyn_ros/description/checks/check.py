@@ -109,7 +109,8 @@ def audit_description(
     audit_inertials(description.links, audit)
     sound = [joint for joint in description.joints if audit_joint_numbers(joint, types, audit)]
     audit.partial |= len(sound) < len(description.joints)
-    bounded = not description.base  # only URDF requires limits
+    # a description without a base is from a URDF, which requires limits
+    bounded = not description.base
     joints = [audit_joint(joint, bounded, audit) for joint in sound]
     joints = audit_mimics(joints, types, audit)
     audit_mimic_limits(joints, audit)

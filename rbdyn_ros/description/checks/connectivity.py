@@ -23,7 +23,7 @@ class RigidBodies:
         return name
 
     def merge(self, joint: Joint) -> bool:
-        """Merge the bodies at the ends of a fixed joint; return False if they are equal."""
+        """Merge the bodies at the ends of a fixed joint; return False if they were one body."""
         one, other = self.find(joint.parent), self.find(joint.child)
         self._above[other] = one
         return one != other

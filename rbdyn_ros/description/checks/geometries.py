@@ -84,7 +84,10 @@ def audit_exclusions(
 
 
 def _meanings(description: Description) -> dict[str, list[str]]:
-    """Return by name the parts that can touch; a link hides its geometry of the same name."""
+    """Return what each name stands for: links, geometries and obstacles.
+
+    A link hides its geometry of the same name.
+    """
     found: dict[str, list[str]] = {one.link: ["a link"] for one in description.geometries}
     for geometry in description.geometries:
         if geometry.name != geometry.link:
@@ -167,7 +170,7 @@ def _audit_field(field: geometries.HeightField, at: Subject) -> None:
 def _audit_triangles(mesh: geometries.TriangleMesh, at: Subject) -> None:
     tables = mesh.vertices, mesh.faces
     if not all(isinstance(x, np.ndarray) and x.ndim == 2 and x.shape[1] == 3 for x in tables):
-        message = "its vertices are not rows of 3 numbers, or its faces not of 3 whole ones"
+        message = "its vertices are not rows of 3 numbers, or its faces not rows of 3 integers"
         at.error("bad-triangles", message, allowed="(n, 3) and (k, 3)")
         return
     count, corners = len(mesh.faces), len(mesh.vertices)
@@ -216,7 +219,7 @@ def _audit_points(points: geometries.Points, at: Subject) -> None:
 
 
 def audit_filter(given: geometries.Filter, at: Subject) -> None:
-    """Add an error for every number of a filter that is not 31 bits."""
+    """Add an error for every number of a filter that is not a whole number of at most 31 bits."""
     for what in ("contype", "conaffinity"):
         value: object = getattr(given, what)
         if not is_bits(value):
@@ -225,7 +228,7 @@ def audit_filter(given: geometries.Filter, at: Subject) -> None:
 
 
 def is_bits(value: object) -> bool:
-    """Return whether a value is a whole number of 31 bits."""
+    """Return whether a value is a whole number from 0 to MOST_BITS."""
     whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
     return whole and 0 <= int(value) <= MOST_BITS  # type: ignore[call-overload]
 

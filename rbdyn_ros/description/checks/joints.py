@@ -40,7 +40,7 @@ def audit_type(joint_type: str, at: Subject, types: Collection[str]) -> bool:
 
 
 def audit_joint_numbers(joint: Joint, types: Collection[str], audit: Audit) -> bool:
-    """Return whether the type of a joint is known and its numbers are finite."""
+    """Return whether a joint has a known type and finite numbers; if not, add errors."""
     at = audit.about("joint", joint)
     sound = audit_type(joint.type, at, types)
     sound &= audit_pose("origin", joint.origin, at)
@@ -70,7 +70,7 @@ def audit_joint_numbers(joint: Joint, types: Collection[str], audit: Audit) -> b
 
 
 def _audit_start(joint: Joint, at: Subject) -> bool:
-    """Return whether the start of a joint is a possible position of the joint."""
+    """Return whether a joint can be at its start position; if not, add an error."""
     given = joint.start
     if joint.type == "floating" and len(given) == 7:
         place = Pose(given[:3], given[3:])

@@ -24,7 +24,7 @@ _LIMITS = {
     "deceleration": "deceleration limit",
     "jerk": "jerk limit",
 }
-#: The limits of sizes, which are not negative.
+#: The limits that are magnitudes and must not be negative.
 _SIZES = tuple(_LIMITS)[2:]
 UNLIMITED_TYPES = ("floating", "planar")  # URDF allows a limit, which has no effect
 
@@ -56,7 +56,7 @@ def _is_number(limit: object, at: Subject) -> bool:
 def audit_limits(
     joint: Joint, spec: JointSpec, bounded: bool, at: Subject
 ) -> tuple[Limit | None, tuple[Limit, ...]]:
-    """Return `limit` and `limits` in normal form; add errors and notes.
+    """Return `limit` (or None) and `limits` in normal form; add errors and notes.
 
     Args:
         joint: not fixed.
@@ -168,7 +168,7 @@ def _audit_range(limit: Limit, at: Subject) -> None:
 
 
 def _audit_angle(limit: Limit, joint: Joint, at: Subject) -> Limit:
-    """Return the limit of the angle from the zero position; the lower bound is 0."""
+    """Return the limit of a joint's angle from its zero position; the lower bound is 0."""
     upper = limit.upper
     if limit.lower not in (0.0, -math.inf):
         message = (

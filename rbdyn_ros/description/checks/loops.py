@@ -4,8 +4,9 @@
 A joint that closes a loop is no joint of the spanning tree and has no coordinate, so nothing can
 limit, damp or drive it. A loop is cut at the joint with the least to lose. If all its joints have
 properties, a link is split: a new link gets half of the inertia and one of the two joints, and a
-weld holds both halves together. Equal halves add up to the inertia of the link without rounding,
-both joints move an inertia, and m1 m2 / (m1 + m2), which the weld works on, is the largest.
+weld holds both halves together. Equal halves add up to the inertia of the link without rounding.
+Both joints then move an inertia, and the reduced mass m1 m2 / (m1 + m2) at the weld is as large as
+possible.
 """
 
 from collections.abc import Collection, Iterator, Mapping
@@ -74,7 +75,10 @@ def _named_coordinates(description: Description) -> set[str]:
 
 
 def _loss(joint: Joint, needed: Collection[str]) -> int:
-    """Return how much a joint would lose with its coordinate: NOTHING, LITTLE or MUCH."""
+    """Return how much a joint would lose with its coordinate: NOTHING, LITTLE or MUCH.
+
+    `needed` are the joints whose coordinates other parts refer to.
+    """
     limits = (*(() if joint.limit is None else (joint.limit,)), *joint.limits)
     if (
         joint.name in needed
@@ -93,7 +97,7 @@ def _loss(joint: Joint, needed: Collection[str]) -> int:
 
 
 def _released(description: Description, losses: Mapping[str, int]) -> Description:
-    """Return the description; no joint with properties is marked as closing a loop."""
+    """Return the description; unset closes_loop of every joint that has properties."""
     lost = {j.name for j in description.joints if j.closes_loop and losses[j.name] == MUCH}
     if not lost:
         return description
@@ -105,7 +109,10 @@ def _released(description: Description, losses: Mapping[str, int]) -> Descriptio
 
 
 def _cycle(chord: Joint, above: Mapping[str, tuple[Joint, str]]) -> list[Joint]:
-    """Return the joints of a loop: the chord, then from its parent round to its child."""
+    """Return the joints of a loop: the chord, then from its parent round to its child.
+
+    `above` has, by link, the joint towards the base and the next link.
+    """
     out, back = (list(_path(link, above)) for link in (chord.parent, chord.child))
     while out and back and out[-1] is back[-1]:
         out.pop()
@@ -114,7 +121,7 @@ def _cycle(chord: Joint, above: Mapping[str, tuple[Joint, str]]) -> list[Joint]:
 
 
 def _path(link: str, above: Mapping[str, tuple[Joint, str]]) -> Iterator[Joint]:
-    """Yield the joints that are not fixed, from a link to the base."""
+    """Yield the joints that are not fixed, from a link to the base; `above` as for _cycle."""
     while link in above:
         joint, link = above[link]
         if joint.type != "fixed":
@@ -164,7 +171,10 @@ class _Body:
 
 
 def _split(description: Description, cycle: list[Joint], base: str, audit: Audit) -> Description:
-    """Return the description with one link of a loop split in two, held together by a weld."""
+    """Return the description with one link of a loop split in two, held together by a weld.
+
+    `cycle` are the joints of the loop, and `base` is a link that is not split.
+    """
     bodies = list(_bodies(description, cycle, base))
     body = next((b for b in bodies if b.resists_all_turns), max(bodies, key=lambda b: b.mass))
     name = free_name(f"{body.link}_half", {link.name for link in description.links})
@@ -197,7 +207,7 @@ def _split(description: Description, cycle: list[Joint], base: str, audit: Audit
 
 
 def _bodies(description: Description, cycle: list[Joint], base: str) -> Iterator[_Body]:
-    """Yield the bodies of a loop that move, the bodies at the chord first."""
+    """Yield the bodies of a loop that move, the bodies at the chord first; arguments of _split."""
     group = rigid_groups(description)
     inertials = {link.name: link.inertial for link in description.links}
     chord, last = cycle[0], len(cycle) - 1
@@ -245,7 +255,10 @@ def _frames(description: Description, link: str) -> dict[str, Pose]:
 
 
 def _neighbours(description: Description, far: str, body: _Body) -> Iterator[Exclusion]:
-    """Yield the pairs of links that the split joint connected, which may overlap."""
+    """Yield the pairs of links that the split joint connected, which may overlap.
+
+    `far` is the link at the joint's other end.
+    """
     solid = {geometry.link for geometry in description.geometries}
     beyond = solid.intersection(_frames(description, far))
     for one in sorted(beyond):

@@ -15,7 +15,7 @@ REACH = 1e-6  # [rad or m] tolerance for limits that were rounded in a file
 
 
 def audit_mimics(joints: Sequence[Joint], types: Collection[str], audit: Audit) -> list[Joint]:
-    """Return the joints without mimics that have no effect; add errors for invalid mimics.
+    """Drop mimics without effect, add errors for invalid mimics, and return the joints.
 
     Chains are legal: the leader of a mimic joint may be a mimic joint.
 

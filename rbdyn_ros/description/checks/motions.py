@@ -66,7 +66,7 @@ def audit_motion(joint: Joint, spec: JointSpec, at: Subject) -> Joint:
 
 
 def _audit_trajectory(motion: Trajectory, count: int, at: Subject) -> Trajectory:
-    """Return the Trajectory, its end equal to its start if it is periodic."""
+    """Return the Trajectory; if it is periodic, make its end equal to its start."""
 
     def wrong(message: str, allowed: str) -> Trajectory:
         at.error("bad-trajectory", f"its trajectory {message}", allowed=allowed)

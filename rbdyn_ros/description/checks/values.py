@@ -25,7 +25,7 @@ def are_numbers(values: tuple[object, ...]) -> bool:
 
 
 def are_finite(values: object, count: int) -> bool:
-    """Return whether this is a tuple of `count` finite numbers."""
+    """Return whether `values` is a tuple of `count` finite numbers."""
     if not isinstance(values, tuple) or len(values) != count:
         return False
     if _FLOAT.issuperset(map(type, values)):  # shortcut for the usual case
@@ -53,7 +53,7 @@ def audit_finite(what: str, values: object, count: int, quantity: str, at: Subje
 
 
 def audit_sign(what: str, value: float, at: Subject) -> None:
-    """Add an error if a number is negative."""
+    """Add an error if the number `value`, called `what`, is negative."""
     if value < 0.0:
         found = f"{value:g}"
         message = f"the {what} is {found}; it must not be negative"
@@ -61,7 +61,7 @@ def audit_sign(what: str, value: float, at: Subject) -> None:
 
 
 def audit_not_negative(what: str, value: float, quantity: str, at: Subject) -> bool:
-    """Return whether this is a number in range; if not, or if it is negative, add an error."""
+    """Return whether `value` is a number in range; if not, or if it is negative, add an error."""
     finite = audit_finite(what, (value,), 1, quantity, at)
     if finite:
         audit_sign(what, value, at)
@@ -69,7 +69,7 @@ def audit_not_negative(what: str, value: float, quantity: str, at: Subject) -> b
 
 
 def audit_positive(what: str, value: float, quantity: str, at: Subject) -> bool:
-    """Return whether this is a number in range and above 0; if not, add an error."""
+    """Return whether `value` is a number in range and above 0; if not, add an error."""
     if not audit_finite(what, (value,), 1, quantity, at):
         return False
     if value > 0.0:

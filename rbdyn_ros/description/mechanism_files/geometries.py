@@ -149,7 +149,7 @@ def read_obstacles(section: Given, folder: Path | None, meshes: Meshes) -> list[
 
 
 def read_floor(given: Given | None) -> list[Obstacle]:
-    """Return the floor of a table, or an empty list without a floor, or after an error."""
+    """Return the floor of a table in a list, which is empty without a floor or after an error."""
     if given is None or not given.sound:
         return []
     at = Pose((0.0, 0.0, given["height"]))

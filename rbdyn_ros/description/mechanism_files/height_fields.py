@@ -98,7 +98,10 @@ def _of_text(data: bytes) -> list[list[float]]:
 
 
 def _of_picture(data: bytes, height: float) -> list[list[float]]:
-    """Return the heights of a picture: black is 0, white is `height`; north is up."""
+    """Return the heights of a picture: black is 0, white is `height`; north is up.
+
+    Raise UnusableFieldError for other data.
+    """
     try:
         image = importlib.import_module("PIL.Image")
     except ImportError:

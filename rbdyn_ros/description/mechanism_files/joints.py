@@ -53,7 +53,7 @@ _OTHERS = (
     Key("rest", Either(scalar=Number(), items=NumberList()), "position of the spring at rest"),
     Key("actuated", Flag(), "false: the joint has no actuator"),
     Key("transmission", List(NumberList(6), "force"),
-        "spatial force of the actuator, one per freedom"),
+        "spatial force of the actuator for each degree of freedom"),
 )  # fmt: skip
 _FRAME = Table("", AT)
 
@@ -131,7 +131,7 @@ def read_loops(section: Given) -> list[Joint]:
 def _joint(
     name: str, given: Given | None, line: int, audit: Audit, before: Joint | None, *, new: bool
 ) -> Joint | None:
-    """Return a joint, changed by its table.
+    """Return the new joint of a table, or the joint `before` with the changes of the table.
 
     After an error return `before`, which is None for a new joint.
     """
@@ -186,7 +186,7 @@ def _limit(value: Given | tuple[float, float], before: Limit) -> Limit:
 
 
 def _fitting(before: Joint, given: Given, line: int) -> Joint:
-    """Return the joint without limits if its new type has other coordinates."""
+    """Return the joint; drop its limits, with a note, if its new type has other coordinates."""
     new_type = given.get("type", before.type)
     old, new = JOINT_SPECS[before.type], JOINT_SPECS.get(new_type)
     if new is None or (before.limit is None and not before.limits):

@@ -65,7 +65,8 @@ def without_materials(data: bytes, known: Collection[str]) -> bytes:
     hidden: list[bool] = []  # whether each open element is hidden
 
     def hide(begin: int) -> None:
-        text[text.index(b"instance_material", begin)] = ord("x")  # an unknown tag is ignored
+        # rename the element, because readers ignore unknown tags
+        text[text.index(b"instance_material", begin)] = ord("x")
 
     def start(tag: str, attributes: dict[str, str]) -> None:
         target = attributes.get("target", "").removeprefix("#")

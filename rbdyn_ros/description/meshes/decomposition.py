@@ -44,7 +44,7 @@ def convex_parts(vertices: Array, triangles: Triangles) -> list[Array]:
 
     Args:
         vertices: (n, 3).
-        triangles: (k, 3), numbers of vertices; they close the mesh.
+        triangles: (k, 3), indices of vertices; the mesh must be closed.
 
     Raises:
         NoPartsError: the mesh is flat or open, or has too many triangles, or coacd fails.

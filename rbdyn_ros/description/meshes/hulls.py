@@ -17,7 +17,7 @@ MOST_CORNERS = 100
 FIRST = 26
 #: Relative thickness below which points are in a plane, or on a line.
 FLAT = 1e-9
-#: Depth, as a part of the size of a mesh, by which a triangle may be below its hull.
+#: Largest depth of a triangle below the hull of its mesh, as a part of the size of the mesh.
 SUNK = 1e-5
 #: Cosine of the angle below which two triangles of a hull are one face: meshes are rounded.
 ONE_FACE = 1.0 - 1e-6
@@ -154,7 +154,7 @@ def _normal(ring: Array) -> Array:
 
 
 def _coplanar(neighbours: list[list[int]], normals: list[Array]) -> list[list[int]]:
-    """Return groups of connected triangles that have the direction of their first triangle."""
+    """Return groups of connected triangles with the normal of the first triangle in the group."""
     left, groups = set(range(len(normals))), []
     for first in range(len(normals)):
         if first not in left:

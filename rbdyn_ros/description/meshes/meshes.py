@@ -123,10 +123,12 @@ class Meshes:
             raise UnusableMeshError("mesh-too-large" if len(faces) else "bad-mesh", message)
         grown = scaled(vertices, scale)
         faces = outwards(grown, faces, scale)
-        with contextlib.suppress(UnusableMeshError, hulls.NoHullError):  # the mesh is open or flat
+        # an open or flat mesh is not convex
+        with contextlib.suppress(UnusableMeshError, hulls.NoHullError):
             volume = closed_moments(grown, faces)[0]
             is_full = hulls.hull_moments(grown)[0] <= volume * (1.0 + SAME_VOLUME)
-            if is_full and hulls.is_on_hull(grown, faces):  # the volume counts an overlap twice
+            # the volume alone is no proof: it counts overlaps twice
+            if is_full and hulls.is_on_hull(grown, faces):
                 return self.points(name, scale, only)
         return TriangleMesh(grown, faces)
 
@@ -406,7 +408,7 @@ def _scene(
 
 
 def _more_of(scene: Any, trimesh: Any, data: bytes, materials: Materials | None) -> Any:
-    """Return the scene of a COLLADA document with geometries that were lost with their materials.
+    """Return the scene of a COLLADA document, with geometries that were lost with their materials.
 
     pycollada drops geometries with unknown materials.
     """
@@ -422,7 +424,10 @@ def _more_of(scene: Any, trimesh: Any, data: bytes, materials: Materials | None)
 
 
 def _part(scene: Any, node: str, unit: float, materials: Materials | None) -> MeshPart:
-    """Return the geometry of one node, in the axes of the scene."""
+    """Return the geometry of one node, in the axes of the scene.
+
+    `unit` is the unit of length of the file [m].
+    """
     transform, name = scene.graph[node]
     geometry = scene.geometry[name]
     vertices: Array = np.asarray(geometry.vertices, np.float64)

@@ -16,10 +16,12 @@ Moments = tuple[float, Array, Array]
 def moments(vertices: Array, faces: Ints, kind: str) -> Moments:
     """Return volume (or area), centre and second moments of the solid that triangles enclose.
 
-    Each triangle and a centre make a tetrahedron, whose second moment is
-    V/20 (sum of v v^T + (sum of v)(sum of v)^T) about that centre (Tonon, 2004). `legacy` uses
-    the absolute value of V, as MuJoCo does for meshes with faces that point inwards. Raise
-    UnusableMeshError if there is no surface or no volume.
+    `kind` is `exact`, `legacy`, `convex` (the convex hull) or `shell` (the area), as in MuJoCo.
+
+    Each triangle and a centre make a tetrahedron of volume V, whose second moment is V/20 (sum of
+    v v^T + (sum of v)(sum of v)^T) about that centre (Tonon, 2004). `legacy` uses the absolute
+    value of V, as MuJoCo does for meshes with faces that point inwards. Raise UnusableMeshError if
+    there is no surface or no volume.
     """
     if kind == "convex" or not len(faces):
         return hull_moments(vertices)

@@ -76,7 +76,7 @@ class _ServoReader:
             self._document.pass_over(element)
 
     def _elsewhere(self, item: Item) -> str:
-        """Return the reason why an actuator is not read: its target or its delay."""
+        """Return the reason why an actuator is not read: its target or its delay; or ""."""
         for name in ELSEWHERE:
             if item.element.get(name):
                 return f"it acts on a {name}; only actuators of joints and fixed tendons are read"
@@ -137,7 +137,10 @@ class _ServoReader:
         return found or UNLIMITED
 
     def _inherited(self, servo: Servo, part: float) -> tuple[float, float]:
-        """Return the range of a servo's only joint, scaled about its middle, or UNLIMITED."""
+        """Return the range of a servo's only joint, scaled by `part` about its middle.
+
+        Return UNLIMITED if the servo has several joints, or its joint has no limits.
+        """
         limit = self._joints[servo.terms[0].joint].limit
         if limit is None or len(servo.terms) > 1 or math.isinf(limit.upper - limit.lower):
             return UNLIMITED

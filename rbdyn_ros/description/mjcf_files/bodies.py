@@ -61,7 +61,7 @@ class BodyTree:
         bodies: by name; the world is first.
         joints: to links, and to sites last.
         between: links without mass between the joints of one body.
-        sites: by name: the link of the site, its body and its place in the body.
+        sites: by name: the body of the site, and the pose of the site in the body.
     """
 
     bodies: dict[str, MjcfBody] = field(default_factory=dict)
@@ -76,7 +76,7 @@ def read_tree(
     settings: CompilerSettings,
     meshes: dict[str, MeshAsset],
 ) -> BodyTree:
-    """Return the bodies of all <worldbody>."""
+    """Return the bodies of all <worldbody> elements."""
     reader = _TreeReader(document, classes, settings, meshes)
     for element in document.root.iterfind("worldbody"):
         assert isinstance(element, Element)
@@ -103,7 +103,10 @@ class _TreeReader:
         self.tree = BodyTree()
 
     def inside(self, element: Element, body: MjcfBody, around: str) -> None:
-        """Read the geoms, sites and bodies in a body that has been placed."""
+        """Read the geoms, sites and bodies in the element of a body that has been placed.
+
+        `around` is the class of its children.
+        """
         below = []
         for child, frame, name in self._flat(element, around, IN_PLACE):
             if child.tag == "geom":
@@ -126,7 +129,10 @@ class _TreeReader:
     def _flat(
         self, element: Element, around: str, frame: Pose
     ) -> Iterator[tuple[Element, Pose, str]]:
-        """Yield the children of a body, also inside frames, with their frame and class."""
+        """Yield the children of a body, also inside frames, each with its frame and its class.
+
+        `around` is the class, and `frame` the frame, of direct children.
+        """
         for child in elements(element):
             if child.tag != "frame":
                 yield child, frame, around

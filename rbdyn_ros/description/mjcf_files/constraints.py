@@ -46,7 +46,7 @@ def read_couplings(
 
 
 def starts(tree: BodyTree) -> dict[str, float]:
-    """Return the positions of the joints of one coordinate before they move."""
+    """Return the start positions of the joints with one coordinate, by name."""
     return {j.name: j.start[0] if j.start else 0.0 for j in tree.joints if j.type in _FLAT}
 
 
@@ -119,7 +119,7 @@ class _CouplingReader:
             self._document.pass_over(item.element)
 
     def _loop(self, item: Item, name: str, tag: str) -> None:
-        """Add the joint of a connect or weld."""
+        """Add the joint of an equality connect or weld; `tag` says which."""
         ends = self._ends(item, tag)
         if ends is None:
             return

@@ -42,7 +42,8 @@ class Classes:
             elif child.tag != "default":
                 self._document.seen.add(id(child))
                 given = own.setdefault(child.tag, {})
-                if not child.attrib.keys().isdisjoint(ORIENTATIONS):  # the nearest class counts
+                # replace the orientation of the class above
+                if not child.attrib.keys().isdisjoint(ORIENTATIONS):
                     for key in ORIENTATIONS:
                         given.pop(key, None)
                 for key, value in child.attrib.items():
@@ -73,7 +74,7 @@ class Classes:
         return self._drives[self._known(element, owner, MAIN)]
 
     def child(self, element: Element, owner: str, around: str) -> str:
-        """Return the class of the elements in a body or frame."""
+        """Return the class of the elements in a body or frame; `around` is the class outside."""
         name = element.get("childclass", around)
         return name if name in self._attributes else self._unknown(element, owner, name)
 

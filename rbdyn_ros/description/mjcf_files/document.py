@@ -57,7 +57,7 @@ class MjcfDocument:
     def item(
         self, element: Element, owner: str, defaults: Mapping[str, str] | None = None
     ) -> "Item":
-        """Return an element for reading, which counts as read; defaults None: no defaults."""
+        """Return an element as an Item and mark it as read; `defaults` None: no defaults."""
         self.seen.add(id(element))
         return Item(self, element, owner, defaults or {})
 
@@ -110,7 +110,10 @@ def _height(element: Element) -> int:
 
 
 def overlaid(name: str, own: str, below: str) -> str:
-    """Return an attribute; in _OPEN the class gives the numbers that are missing at the end."""
+    """Return the attribute `own` of an element whose class has the value `below`.
+
+    For a name in _OPEN, `below` gives the numbers that are missing at the end of `own`.
+    """
     words = own.split()
     return " ".join((*words, *below.split()[len(words) :])) if name in _OPEN else own
 
@@ -169,7 +172,10 @@ class _Includes:
     def _content(
         self, include: Element, folder: Path | None, line: int, depth: int
     ) -> list[Element]:
-        """Return the elements of an included file, which become children at a depth."""
+        """Return the elements of an included file, which become children at a depth.
+
+        `folder` is the folder of the including file, and `line` the line of the first include.
+        """
         name = include.get("file", "")
         path = self._found(name, include, folder)
         if path is None:

@@ -35,7 +35,7 @@ _ENDS = ("capsule", "cylinder", "box", "ellipsoid")
 #: Friction: sliding, about the normal [m], rolling [m].
 _FRICTION = (1.0, 0.005, 0.0001)
 _DENSITY = 1000.0
-#: Half length of a fitted capsule that is a sphere [m].
+#: Smallest half length of a fitted capsule [m]; such a capsule is nearly a sphere.
 LEAST = 1e-9
 Shape = Box | Sphere | Cylinder | Capsule | Points | Plane | HeightField | TriangleMesh
 
@@ -213,7 +213,7 @@ class Geom:
 
 
 def _diagonal(m: float, at: Pose, xx: float, yy: float, zz: float) -> Inertial:
-    """Return a distribution with the moments per mass."""
+    """Return a mass distribution of the mass m, with moments that are given per mass [m^2]."""
     return Inertial(m, at, (m * xx, m * yy, m * zz, 0.0, 0.0, 0.0))
 
 

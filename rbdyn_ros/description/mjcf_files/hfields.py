@@ -30,7 +30,7 @@ _MOST = 1e300
 def read_hfields(
     document: MjcfDocument, classes: Classes, settings: CompilerSettings, files: MeshFiles
 ) -> dict[str, HeightField]:
-    """Return the height fields of all <asset> by name."""
+    """Return the height fields of all <asset> elements, by name."""
     found = {}
     for element in document.sections("asset"):
         if element.tag != "hfield":

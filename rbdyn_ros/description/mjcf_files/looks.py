@@ -64,7 +64,7 @@ def _shape(geom: Geom, meshes: MeshShapes) -> tuple[Shape | MeshName | None, Pos
         return MeshName(geom.mesh.file, geom.mesh.scale), geom.placed()
     resolved = geom.resolved(meshes)
     shapes = () if resolved is None else resolved.shape(meshes)
-    flat = Plane | HeightField | TriangleMesh  # obstacles are always shown
+    flat = Plane | HeightField | TriangleMesh  # these are obstacles, which are always shown
     shape = shapes[0] if shapes and not isinstance(shapes[0], flat) else None
     return shape, geom.placed() if resolved is None else resolved.placed()
 

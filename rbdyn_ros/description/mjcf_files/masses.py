@@ -74,7 +74,7 @@ def _given(item: Item, settings: CompilerSettings) -> Inertial | None:
 def _bounded(
     inertial: Inertial | None, body: MjcfBody, settings: CompilerSettings
 ) -> Inertial | None:
-    """Return an inertia within the compiler's bounds; None if a body has none and needs none."""
+    """Return an inertial within the compiler's bounds; None if a body has none and needs none."""
     bounds = settings.balance or settings.mass > 0.0 or settings.moment > 0.0
     if not bounds or (inertial is None and not body.moves):
         return inertial

@@ -46,7 +46,7 @@ class MeshAsset:
 def read_meshes(
     document: MjcfDocument, classes: Classes, settings: CompilerSettings
 ) -> dict[str, MeshAsset]:
-    """Return the meshes of all <asset> by name."""
+    """Return the meshes of all <asset> elements, by name."""
     found: dict[str, MeshAsset] = {}
     for element in document.sections("asset"):
         if element.tag == "material":
@@ -103,7 +103,7 @@ def _triples(item: Item, name: str) -> Array:
 
 
 def _frame(item: Item, scale: Vec3) -> Pose:
-    """Return the frame of a mesh file that refpos and refquat move."""
+    """Return the frame of a mesh file in the geom, which refpos and refquat move."""
     pos, quat = item.vector("refpos"), item.numbers("refquat", 4) or [1.0, 0.0, 0.0, 0.0]
     length = float(np.linalg.norm(quat))
     if length == 0.0:
@@ -159,7 +159,10 @@ class MeshShapes:
         return ()
 
     def inertial(self, asset: MeshAsset, shell: bool) -> Inertial | None:
-        """Return the mass distribution of a mesh of density 1, or None after an error."""
+        """Return the mass distribution of a mesh of density 1, or None after an error.
+
+        If `shell`, the mass is on the surface.
+        """
         key = (id(asset), shell)
         if key not in self._inertials:
             self._inertials[key] = self._distribution(asset, shell)
@@ -184,7 +187,10 @@ class MeshShapes:
         return Inertial(volume, Pose((x, y, z)), (xx, yy, zz, xy, xz, yz))
 
     def _triangles(self, asset: MeshAsset) -> tuple[Array, Ints]:
-        """Return the vertices and faces of a mesh, scaled, in the axes of its file."""
+        """Return the scaled vertices and the faces of a mesh, in the axes of its file.
+
+        Raise UnusableMeshError if it has too many triangles.
+        """
         scale = np.array(asset.scale)
         if not asset.file:
             return asset.vertices * scale, asset.faces

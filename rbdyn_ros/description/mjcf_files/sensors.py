@@ -33,7 +33,7 @@ _FAR = 1000.0
 def read_sensors(
     document: MjcfDocument, tree: BodyTree, links: Mapping[str, str], taken: Collection[str]
 ) -> SensorEntries:
-    """Return the sensors of all <sensor>.
+    """Return the sensors of all <sensor> elements.
 
     Args:
         document: the model.

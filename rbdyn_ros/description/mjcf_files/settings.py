@@ -56,7 +56,7 @@ class CompilerSettings:
         return posixpath.join(self.meshdir, PurePosixPath(name).name if self.strippath else name)
 
     def angle(self, value: float) -> float:
-        """Convert an angle of the file to radians."""
+        """Return an angle of the file in radians."""
         return value if self.radians else math.radians(value)
 
     def pose(self, item: Item) -> Pose:
@@ -172,7 +172,7 @@ def unit(vector: list[float]) -> list[float]:
 
 
 def about(axis: list[float], angle: float) -> Quat:
-    """Return the quaternion of a rotation about an axis."""
+    """Return the quaternion of a rotation about an axis by an angle [rad]."""
     x, y, z = unit(axis)
     s = math.sin(angle / 2)
     return (math.cos(angle / 2), x * s, y * s, z * s)
@@ -204,7 +204,7 @@ def of_matrix(R: np.ndarray[tuple[int, ...], np.dtype[np.float64]]) -> Quat:
 
 
 def middle(ends: list[float]) -> tuple[Vec3, Quat, float]:
-    """Return centre, orientation and length of a line from one point to another."""
+    """Return centre, orientation and length of the line between two points, six numbers."""
     first, second = np.array(ends[:3]), np.array(ends[3:])
     x, y, z = ((first + second) / 2).tolist()
     across = (first - second).tolist()

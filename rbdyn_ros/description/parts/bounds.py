@@ -97,7 +97,7 @@ def audit_range(what: str, values: Sequence[float], quantity: str, at: Subject) 
 
 
 def within_or_unlimited(what: str, value: float, at: Subject) -> float:
-    """Return a limit, or infinity with its sign and an error if the limit is out of range."""
+    """Return a limit; if it is out of range, add an error and return infinity with its sign."""
     if math.isinf(value) or within("limit", (value,)):
         return value
     found, message = _outside(what, (value,), "limit")
@@ -107,7 +107,7 @@ def within_or_unlimited(what: str, value: float, at: Subject) -> float:
 
 
 def _outside(what: str, values: Sequence[float], quantity: str) -> tuple[str, str]:
-    """Return the first number outside its range, and the message."""
+    """Return the first number outside the range of a quantity, as text, and the message."""
     found = exactly(next(value for value in values if not within(quantity, (value,))))
     noun = what.partition(" of ")[0]
     is_plural = noun.endswith("s") and not noun.endswith("axis")

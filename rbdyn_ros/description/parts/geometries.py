@@ -98,7 +98,7 @@ class TriangleMesh:
 
     Attributes:
         vertices: (n, 3), corners [m]; an array or nested sequences.
-        faces: (k, 3), numbers of the corners of each triangle, from 0.
+        faces: (k, 3), indices of the corners of each triangle.
     """
 
     vertices: NDArray[np.float64]

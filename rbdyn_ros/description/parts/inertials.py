@@ -34,7 +34,7 @@ def half(part: Inertial) -> Inertial:
 
 
 def moved(part: Inertial, frame: Pose) -> Inertial:
-    """Return an inertial that is given in `frame`, in the parent frame of `frame`."""
+    """Return an inertial, given in `frame`, in the parent frame of `frame`."""
     return replace(part, origin=compose(frame, part.origin))
 
 

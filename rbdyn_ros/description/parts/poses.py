@@ -23,7 +23,7 @@ UNIT = 1e-12
 
 
 def keep_floats(owner: object, name: str, always: bool = False) -> None:
-    """Convert a field of a frozen dataclass to a tuple of floats, if it holds numbers.
+    """Convert the field `name` of a frozen dataclass to a tuple of floats, if it holds numbers.
 
     Lists and arrays become tuples. For speed a tuple is converted only with `always`. Anything
     else stays as it is, and the checks refuse it with a message.
@@ -35,19 +35,19 @@ def keep_floats(owner: object, name: str, always: bool = False) -> None:
 
 
 def keep_points(owner: Any) -> None:
-    """Turn the field `points` into a tuple of tuples of floats, if it holds numbers."""
+    """Convert the field `points` to a tuple of tuples of floats, if it holds numbers."""
     keep_rows(owner, "points")
 
 
 def keep_rows(owner: Any, name: str) -> None:
-    """Turn a field into a tuple of tuples of floats, if it holds numbers."""
+    """Convert the field `name` to a tuple of tuples of floats, if it holds numbers."""
     with contextlib.suppress(TypeError, ValueError, OverflowError):
         rows = tuple(tuple(float(x) for x in row) for row in getattr(owner, name))
         object.__setattr__(owner, name, rows)
 
 
 def keep_table(owner: Any, name: str, kind: type[np.generic]) -> None:
-    """Turn a field into a read-only array (n, 3), if it holds numbers in this shape."""
+    """Convert the field `name` to a read-only array with two axes, if it holds such numbers."""
     with contextlib.suppress(TypeError, ValueError, OverflowError):
         given = np.asarray(getattr(owner, name))
         if given.ndim != 2 or not np.can_cast(given.dtype, kind, "same_kind"):
@@ -122,7 +122,7 @@ def quat_mul(a: Quat, b: Quat) -> Quat:
 
 
 def rotate(quat: Quat, v: Vec3) -> Vec3:
-    """Rotate a vector by a unit quaternion: v + 2 u x (u x v + w v), with u its vector part."""
+    """Return a vector rotated by a unit quaternion: v + 2 u x (u x v + w v), u its vector part."""
     w, ux, uy, uz = quat
     vx, vy, vz = v
     tx, ty, tz = uy * vz - uz * vy + w * vx, uz * vx - ux * vz + w * vy, ux * vy - uy * vx + w * vz

@@ -17,7 +17,7 @@ def cleaned(vertices: Array, faces: Ints) -> tuple[Array, Ints]:
 
     Args:
         vertices: (n, 3), finite.
-        faces: (k, 3), numbers of vertices.
+        faces: (k, 3), indices of vertices.
     """
     places, number = np.unique(vertices + 0.0, axis=0, return_inverse=True)
     joined = number.reshape(-1)[faces]

@@ -53,7 +53,7 @@ _OTHER_FORMATS = {
 
 
 _TAG = re.compile(r"<([A-Za-z_][\w.:-]*)")
-#: Start and end marks of what may precede the root element: the declaration and comments.
+#: Start and end marks of the declaration and of comments, which may precede the root element.
 _ENDS = {"<?": "?>", "<!--": "-->"}
 
 
@@ -255,7 +255,7 @@ class _XmlBuilder:
         except expat.ExpatError as error:
             self.malformed(error)
         finally:
-            del self.parser  # its handlers refer back to this object
+            del self.parser  # break the reference cycle: the handlers refer to this object
         assert self.root is not None
         return self.root
 

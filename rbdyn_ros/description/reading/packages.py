@@ -127,7 +127,8 @@ def _at(folder: Path, name: str) -> Iterator[Path]:
 def _below(top: Path, name: str, *, trusted: bool = True) -> Iterator[Path]:
     """Yield the packages of this name in a tree of folders, the highest first.
 
-    In a tree that the user did not name, folders that everybody can write to are not searched.
+    In a tree that the user did not name (not `trusted`), folders that everybody can write to are
+    not searched.
     """
     top = top.resolve()
     level, count = [top], 0

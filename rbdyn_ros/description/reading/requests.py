@@ -15,7 +15,7 @@ _OPENED: ContextVar[list[Path] | None] = ContextVar("opened", default=None)
 
 @contextmanager
 def for_others() -> Iterator[list[Path]]:
-    """Read files for another process; yield the list in which opened files are recorded."""
+    """Mark files that are read inside as read for another process; yield their list."""
     opened: list[Path] = []
     token = _OPENED.set(opened)
     try:

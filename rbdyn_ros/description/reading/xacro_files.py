@@ -92,7 +92,8 @@ def texts_of(xacro_args: Mapping[str, object] | None) -> dict[str, str]:
     xacro and launch files write booleans as true and false; True becomes "true", 0.5 "0.5".
 
     Raises:
-        ParameterError: it is not a mapping, or a value is not a text, path, bool or finite number.
+        ParameterError: xacro_args is not a mapping, or a value is not a text, path, bool or finite
+            number.
     """
     given = {} if xacro_args is None else xacro_args
     if not isinstance(given, Mapping):

@@ -63,7 +63,7 @@ def answer(
     try:
         text, printed = expanded(Path(path), package_dirs, xacro_args)
         lines = dict.fromkeys(line.strip() for line in printed.splitlines())
-        # the reader of the text refuses more than MAX_BYTES
+        # cut the text, because its reader refuses more than MAX_BYTES
         answered = {"text": text[: MAX_BYTES + 1], "warnings": [line for line in lines if line]}
     except DescriptionError as error:
         answered = {"finding": asdict(error.findings[0])}

@@ -44,7 +44,7 @@ class ArmScene:
         return self.contact
 
     def around(self, description: Description, contact: Contact) -> Description:
-        """Return the arm with the obstacles of its own file in the frame of its base, too.
+        """Return the arm; convert the obstacles of its own file to the frame of its base.
 
         Args:
             description: description of the arm, read with the contact.
@@ -117,7 +117,7 @@ def read_arm_scene(path: str, package_dirs: Sequence[str | Path] = ()) -> ArmSce
 
 
 def _check_distances(path: str, obstacles: Sequence[Obstacle], of: str = "") -> None:
-    """Raise ParameterError if the distance to an obstacle is not known."""
+    """Raise ParameterError if the distance to an obstacle is not known: to a height field."""
     for terrain in (one.name for one in obstacles if isinstance(one.shape, HeightField)):
         which = f"the obstacle {quote(terrain)}{of}"
         text = f"{which} is a height field, and the controller cannot compute distances to height "
@@ -125,7 +125,7 @@ def _check_distances(path: str, obstacles: Sequence[Obstacle], of: str = "") -> 
 
 
 def _excluded(parts: SceneParts, name: str, placed: Placed) -> tuple[tuple[str, str], ...]:
-    """Return the pairs of the arm that may overlap, without objects, by the names in its file."""
+    """Return the pairs without free objects that may overlap, by names in the arm's file."""
     objects, prefix = {one.name for one in parts.objects}, _prefix(name)
     pairs = [
         (one.first.removeprefix(prefix), one.second.removeprefix(prefix))

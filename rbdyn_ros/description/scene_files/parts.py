@@ -33,7 +33,7 @@ class Surfaces:
                 audit_surface(surface, Subject(given.audit, f"surface {quote(name)}", line))
 
     def named(self, name: str, given: Given, key: str) -> Surface | None:
-        """Return the surface that a key names, or None after an error."""
+        """Return the surface `name` that a key gives, or None after an error."""
         if name not in self._known:
             hint = given.audit.hint(name, self._known)
             allowed = ", ".join(self._known) or "none: the scene has no surfaces"

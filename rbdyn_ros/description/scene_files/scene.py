@@ -67,7 +67,7 @@ def no_floating_scene() -> ParameterError:
 def read_scene(
     path: str | Path, strict: bool = True, package_dirs: Sequence[str | Path] = ()
 ) -> tuple[Description, str, SceneParts]:
-    """Read a scene file; return the scene, the URDF of its only robot, or "", and its parts.
+    """Read a scene file; return the scene, the URDF of its only robot (or ""), and its parts.
 
     Args:
         path: path of the file.

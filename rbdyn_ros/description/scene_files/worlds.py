@@ -112,7 +112,10 @@ def _obstacles(group: SdfGroup, audit: Audit) -> list[Obstacle]:
 
 
 def _static_robot(group: SdfGroup, collides: bool) -> dict[str, Placed]:
-    """Return a robot without joints, with the other shapes and the sensors of a static model."""
+    """Return by name a robot without joints, with other shapes and sensors of a static model.
+
+    Return an empty mapping if there are none.
+    """
     own = group.description
     left = tuple(geom for geom in own.geometries if not isinstance(geom.shape, Box | Sphere))
     if not (left or own.sensors):

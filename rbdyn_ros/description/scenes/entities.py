@@ -54,7 +54,7 @@ def with_entity(
         entity: the object or obstacle.
         strict: as for load_urdf.
         package_dirs: as for load_urdf.
-        acts: as for build.scene_objects.with_object.
+        acts: as for scene_objects.with_object.
 
     Raises:
         DescriptionError: with all errors of the object.
@@ -162,7 +162,7 @@ class Weld:
     Attributes:
         link, to: names of the links.
         pose: pose of the first link in the second link.
-        apart: names of links or obstacles of either side.
+        apart: two groups of links or obstacles, by name; the groups do not touch each other.
     """
 
     link: str

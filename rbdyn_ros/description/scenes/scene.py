@@ -226,14 +226,14 @@ def with_robot(joined: Description, robot: Description, name: str, placed: Place
         joints=(*joined.joints, *own),
         robots=(*joined.robots, root, *robot.robots),
     )
-    if root == base:  # the root of the robot may have mass
+    if root == base:  # replace the base, because the root of the robot may have mass
         root_link = next(link for link in robot.links if link.name == base)
         joined = replace(joined, links=(root_link, *joined.links[1:]))
     return with_all_of(joined, replace(robot, links=()))
 
 
 def _started(robot: Description, placed: Placed, at: Subject) -> Description:
-    """Return a robot whose joints start at the positions, and have the line, of `placed`."""
+    """Return a robot whose joints start at the positions in `placed`; errors have its line."""
     known, start, line = {joint.name: joint for joint in robot.joints}, placed.start, placed.line
     for name in start:
         if name not in known:

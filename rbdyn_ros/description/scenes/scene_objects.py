@@ -44,7 +44,7 @@ def with_object(
     Args:
         joined: the scene.
         item: the object.
-        package_dirs: as for build.scene.scene_description.
+        package_dirs: as for scene.scene_description.
         audit: receives all errors.
         acts: whether the joints of a robot file keep their actuators. If the root of the file is
             the link `world`, and the file has actuators or no joint that moves, it does not float

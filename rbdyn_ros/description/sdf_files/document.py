@@ -17,7 +17,7 @@ _BEGIN, _END = "<!--", "-->"
 
 
 class IncludedAudit(Audit):
-    """The audit of an included file: its findings have the line that includes it."""
+    """The audit of an included file: its findings have the line of the include."""
 
     def __init__(self, whole: Audit, path: Path, line: int | None) -> None:
         super().__init__(strict=whole.strict)
@@ -92,7 +92,7 @@ def _version(root: Element, audit: Audit, source: str) -> Version:
 
 
 def with_place(error: DescriptionError, audit: Audit, line: int | None, what: str) -> None:
-    """Add the errors of an included file that cannot be read."""
+    """Add the errors of an included file that cannot be read, at the line of the include."""
     for finding in error.findings:
         where = f"{error.source}, line {finding.line}" if finding.line else error.source
         text = f"{where}: {finding.message}" if where else finding.message

@@ -114,7 +114,10 @@ class Scope:
         return scope.frames.get(last)
 
     def known(self, name: str, user: Frame | SdfElement, role: str) -> Frame | None:
-        """Return the frame of a name, or None after an error about its user."""
+        """Return the frame of a name, or None after an error about its user.
+
+        `role` says what the frame is to the user, for the message.
+        """
         found = self.find(name)
         if found is None:
             names = list(self.frames)
@@ -133,7 +136,7 @@ class FramePlaces:
     _broken: set[Frame] = field(default_factory=set)
 
     def pose(self, frame: Frame, top: Frame) -> Pose:
-        """Return the pose of a frame in a frame above it, or the identity after an error."""
+        """Return the pose of a frame in the frame `top` above; the identity after an error."""
         known = self._poses.setdefault(top, {top: IN_PLACE})
         path: list[Frame] = []
         seen: set[Frame] = set()
@@ -154,7 +157,7 @@ class FramePlaces:
         return at
 
     def between(self, frame: Frame, base: Frame, top: Frame) -> Pose:
-        """Return the pose of a frame in another frame."""
+        """Return the pose of a frame in the frame `base`; `top` is a frame above both."""
         if frame is base:
             return IN_PLACE
         return compose(inverse(self.pose(base, top)), self.pose(frame, top))

@@ -71,7 +71,10 @@ def _of_shapes(part: SdfElement, link: Frame, reader: SolidReader) -> Inertial:
 
 
 def _bodies(solids: Sequence[LinkSolid], usual: float, reader: SolidReader) -> list[Inertial]:
-    """Return the mass distribution of a collision, or of each of its shapes."""
+    """Return the mass distribution of a collision, or of each of its shapes.
+
+    `usual` is the density of a collision that gives none [kg/m^3].
+    """
     part = solids[0].part
     density = part.number("density", default=usual)
     exact = _moments(part, reader)
@@ -106,7 +109,7 @@ def _moments(part: SdfElement, reader: SolidReader) -> Moments | None:
 
 
 def _of_prism(outline: Sequence[Sequence[float]], height: float) -> Moments | None:
-    """Return the moments of an outline that is raised, or None if it has no volume.
+    """Return the moments of the prism over an outline, or None if it has no volume.
 
     Its ends are fans of triangles; triangles across a hollow count negatively.
     """

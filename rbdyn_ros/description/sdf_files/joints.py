@@ -211,7 +211,7 @@ def _bounded(value: float) -> float:
 
 
 def _passive(axes: list[SdfElement | None]) -> dict[str, Any]:
-    """Return damping, friction, spring and start of a joint.
+    """Return damping, friction, spring and start of a joint, given its axes.
 
     The first axis gives damping, friction and stiffness. Each axis has its own rest and start.
     """

@@ -79,7 +79,10 @@ def _lights(frame: Frame, grouping: Grouping, link: str, at: Pose) -> Iterator[L
 def _place(
     tree: SdfTree, grouping: Grouping, group: SdfGroup, name: str, link: Frame
 ) -> tuple[str, Pose]:
-    """Return the link of the Model on which a link is drawn, and the pose in it."""
+    """Return the link of the Model on which a link is drawn, and the pose in it.
+
+    `name` is the name of the link in the description of its group.
+    """
     if not tree.is_world:
         return name, IN_PLACE
     if group.is_static:

@@ -124,7 +124,10 @@ class _ModelReader:
         self._path.pop()
 
     def _included(self, asked: SdfElement, uri: str, scope: Scope) -> SdfElement | None:
-        """Return the model of an included file, or in a world its light; None after an error."""
+        """Return the model of an included file, or in a world its light; None after an error.
+
+        `asked` is the include, and `uri` its address.
+        """
         try:
             path = self._files.find(uri, asked.document.folder)
         except MissingModelError as error:

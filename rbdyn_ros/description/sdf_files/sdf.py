@@ -88,7 +88,7 @@ def _alone(group: SdfGroup, audit: Audit) -> Description:
 
 
 def _in_model(group: SdfGroup) -> Description:
-    """Return the part; if it floats away from the origin, below a massless link at the origin."""
+    """Return the group; if it floats away from the origin, add a massless root at the origin."""
     own = group.description
     if not group.floats or group.at == IN_PLACE:
         return own

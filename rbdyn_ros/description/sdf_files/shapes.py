@@ -133,7 +133,7 @@ def _approximated(part: SdfElement, corners: int) -> None:
 
 
 def _polylines(parts: Sequence[SdfElement]) -> Placed | None:
-    """Return the convex hull of outlines that are raised by their heights; None after an error."""
+    """Return the convex hull of the prisms over the outlines, or None after an error."""
     corners: list[Vec3] = []
     for part in parts:
         rows, height = outline_of(part)

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""URDF: prune, parse, repair."""
+"""Read URDF files: prune, parse and repair them."""

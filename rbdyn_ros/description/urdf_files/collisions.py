@@ -122,7 +122,7 @@ class ShapeReader(Generic[Mesh]):
         return None if shape is None else (shape, Pose() if origin is None else pose_of(origin))
 
     def shape(self, element: Element, owner: str) -> Primitive | Mesh | None:
-        """Return the only shape of an element, or None after an error if it has not one."""
+        """Return the shape of an element, or None after an error unless it has exactly one."""
         geometries = [child for child in element if child.tag == "geometry"]
         shapes = [shape for geometry in geometries for shape in geometry]
         where = f"in its <{self.kind}>"

@@ -128,7 +128,7 @@ def place_of_child(
 
 
 def _judged(found: _Found | None, word: str, text: str) -> Place | None:
-    """Return the place of a word and the severity of the finding, or None if nothing was found."""
+    """Return the place of a word with the text `text`, with the severity, or None if not found."""
     if found is None:
         return None
     where, given, moves = found
@@ -139,7 +139,7 @@ def _judged(found: _Found | None, word: str, text: str) -> Place | None:
 
 
 def _is_usual(word: str, text: str) -> bool:
-    """Return whether a text is empty, or has the usual numbers of its attribute."""
+    """Return whether a text is empty, or has the default numbers of the attribute `word`."""
     try:
         numbers = tuple(map(float, text.split()))
     except ValueError:
@@ -165,7 +165,10 @@ class _Near:
         self._element, self._parent, self._schema = element, parent, schema
 
     def of_attribute(self, name: str, *, itself: bool = False) -> _Found | None:
-        """Return the nearest place of an attribute, or None if no element has it."""
+        """Return the nearest place of an attribute, or None if no element has it.
+
+        If `itself`, the element itself counts as the nearest.
+        """
         for tag, of, path in self._kinds(itself):
             if self._schema[tag].kinds.get(name):
                 given = any(name in other.attrib for other in of.iterfind(path))
@@ -196,7 +199,7 @@ class _Near:
         return (", ".join(above), False, self._element.tag != "robot") if above else None
 
     def _kinds(self, itself: bool) -> Iterator[tuple[str, ET.Element, str]]:
-        """Yield tag, element, and path from it to elements of the tag, the nearest first."""
+        """Yield tag, element, and path from the element to the tag, the nearest first."""
         element, parent = self._element, self._parent
         if itself:
             yield element.tag, element, "."

@@ -35,7 +35,7 @@ def drops(broken: str) -> str:
 
 
 def is_refused(text: str, count: int) -> bool:
-    """Return whether urdfdom refuses numbers that are separated by any white space."""
+    """Return whether urdfdom refuses the white space in a text of `count` numbers."""
     pieces = text.split(" ") if count > 1 else [text]
     return any(len(piece.split()) != 1 or piece[-1].isspace() for piece in pieces if piece)
 

@@ -228,7 +228,7 @@ class Pruner:
         return sound
 
     def dropped(self, child: Element, spec: Tag, kept: list[Element]) -> bool:
-        """Drop a broken child, or unbound a limit; return False if the parent needs the child."""
+        """Drop a broken child (a limit becomes infinite); return False if the parent needs it."""
         if child.tag in _OWNERS:
             self.audit.partial = True
         if child.tag == "limit":  # avoid a second error about the missing limit
@@ -314,7 +314,7 @@ class Pruner:
     def unknown_child(
         self, child: Element, element: Element, owner: str, parent: Element | None
     ) -> bool:
-        """Return whether an element is misplaced or probably misspelt, and report it."""
+        """Return whether a child is misplaced or probably misspelt, and report it."""
         tag, spec = child.tag, self.schema[element.tag]
         if tag in spec.ignored or tag in spec.unused or len(tag) > LONGEST_WORD:
             return False
@@ -351,13 +351,13 @@ class Pruner:
     def misspelt(
         self, kind: str, what: str, word: str, guess: str, known: Collection[str], at: Subject
     ) -> None:
-        """Warn of a word that is probably misspelt."""
+        """Warn of a word that is probably misspelt; `what` names it, and `guess` is the hint."""
         message = f"{what} is unknown and ignored{guess}"
         allowed = listing(known if kind == "attribute" else sorted(known))
         at.warn(f"unknown-{kind}", message, found=word, allowed=allowed)
 
     def misplaced(self, what: str, word: str, place: Place, at: Subject) -> None:
-        """Report a word that belongs elsewhere."""
+        """Report a word that belongs in another place; `what` names it."""
         message = f"{what} is not read; {place.advice}"
         if place.severity == "error":
             at.repair("misplaced", message, "it is ignored", found=word)

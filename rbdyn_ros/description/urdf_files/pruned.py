@@ -12,7 +12,7 @@ def pose_of(element: ET.Element) -> Pose:
 
 
 def vector(element: ET.Element, attribute: str, default: Vec3) -> Vec3:
-    """Return three numbers of a pruned element."""
+    """Return the three numbers of an attribute of a pruned element, or the default."""
     text = element.attrib.get(attribute)
     if text is None:
         return default

@@ -117,7 +117,7 @@ def repaired_text(text: str, codes: Collection[str]) -> str:
 
 
 def _make_continuous(document: Document) -> versions.Version:
-    """Make each revolute joint without a limit continuous."""
+    """Make each revolute joint without a limit continuous; return the version that this needs."""
     for joint in document.joints.values():
         if joint.get("type") == "revolute" and first_child(joint, "limit") is None:
             joint.set("type", "continuous")

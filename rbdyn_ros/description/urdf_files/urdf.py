@@ -198,7 +198,8 @@ def _parse(robot: guard.Element, source: str) -> Any:
     try:
         if hasattr(core, "Path"):
             return parser.URDF.from_xml(robot, core.Path("robot"))
-        return parser.URDF.from_xml_string(ET.tostring(robot))  # releases before 2020 need this
+        # releases of urdf_parser_py before 2020 read text only
+        return parser.URDF.from_xml_string(ET.tostring(robot))
     except Exception as error:  # noqa: BLE001 - it raises many types; nothing may pass unseen
         reason = " ".join(str(error).split())
         guard.refuse("urdf-parser", f"urdf_parser_py refuses the document: {reason}", source)

@@ -142,7 +142,7 @@ class VendorParts:
             self._note(text, "joint", changed)
 
     def _note(self, what: str, kind: str, names: Sequence[str]) -> None:
-        """Add one note about a change of several links or joints."""
+        """Add one note about a change `what` of several links or joints."""
         if names:
             text = f"{what} of {counted(len(names), kind)}: {listing(names)}"
             self._file.audit.add("note", "vendor-value", robot_element(self._name), None, text)
@@ -364,7 +364,7 @@ def _started(joint: Joint, text: str) -> Joint | str:
 
 
 def _ranged(field: str, ends: Sequence[float]) -> _Rule:
-    """Return the rule that narrows a limit to the larger end of a range of commands."""
+    """Return the rule that narrows the limit `field` to the larger end of a range of commands."""
 
     def rule(joint: Joint, text: str) -> Joint | str:
         del text

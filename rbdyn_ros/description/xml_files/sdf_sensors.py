@@ -152,7 +152,10 @@ class SensorEntries:
         line: int | None,
         at: Pose = IN_PLACE,
     ) -> None:
-        """Add a force/torque sensor at a joint, with a frame in a link at one of its ends."""
+        """Add a force/torque sensor at a joint, with a frame in a link at one of its ends.
+
+        The arguments are those of `add`.
+        """
         own = self._free(name or "force_torque")
         frame = self._frame(own, link, at, line) if at != IN_PLACE else link
         entry = SensorEntry(own, "force_torque", joint=joint, frame=frame, line=line)
@@ -180,7 +183,7 @@ def _numbered(name: str) -> Iterator[str]:
 
 
 def _known(owner: SdfElement) -> Iterator[tuple[SdfElement, _Kind]]:
-    """Yield the sensors of types that exist here, once for each of their parts."""
+    """Yield each sensor of a type that exists here, with each kind of sensor that it becomes."""
     for child in owner.element:
         for kind in _KINDS.get(child.get("type", ""), ()) if child.tag == "sensor" else ():
             part = owner.part(child)  # type: ignore[arg-type]
@@ -200,7 +203,7 @@ def _is_near(part: SdfElement, at: Pose) -> bool:
 
 
 def _choice(part: SdfElement, tag: str, allowed: Sequence[str]) -> str:
-    """Return a word of a force/torque sensor, or the first allowed word if it is unknown."""
+    """Return the word in the child `tag`, or the first allowed word if it is unknown."""
     given = part.word("force_torque", tag) or allowed[0]
     if given in allowed:
         return given

@@ -28,11 +28,11 @@ class Dialect:
     """One kind of YAML file.
 
     Args:
-        key: names its format, with the version 1.
+        key: key at the top that names the format; its value is the version, 1.
         what: name of the kind of file, with its article.
         code: code of the error about another file.
         table: the rows of all keys but the version.
-        apart: whether another version is an error of its own, bad-version.
+        apart: whether another version has the error code bad-version instead of `code`.
     """
 
     def __init__(

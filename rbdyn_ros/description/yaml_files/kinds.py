@@ -77,7 +77,10 @@ class ValuePlace:
         self.audit.error(code, self.owner, line, message, found=found, allowed=allowed)
 
     def refuse(self, node: Node, allowed: str, *, verb: str = "is") -> None:
-        """Add the error that a node has a value that is not allowed."""
+        """Add the error that a node has a value that is not allowed.
+
+        The message is "WHAT VERB VALUE, not ALLOWED".
+        """
         element = self.owner.removeprefix("the ").partition(" '")[0].removesuffix(" of")
         element = element.rpartition(": ")[2]
         shown = "a table" if isinstance(node, YamlTable) else "a list"
@@ -116,7 +119,7 @@ def is_sound(value: Any) -> bool:
 
 
 class Kind:
-    """A kind of value."""
+    """Base class of the kinds of values: each reads a value and describes the allowed values."""
 
     @property
     def allowed(self) -> str:

@@ -55,7 +55,7 @@ class Given(dict[str, Any]):
         self.audit.error(code, self.owner, line, message, found=found, allowed=allowed)
 
     def wrong(self, key: str, allowed: str, what: str = "") -> None:
-        """Add the error that the value of a key is not allowed."""
+        """Add the error that the value of a key is not allowed; `what` replaces its name."""
         self.sound = False
         kinds.ValuePlace(self.audit, self.owner, what or key).refuse(self.node.nodes[key], allowed)
 
@@ -88,7 +88,7 @@ class Key:
 
 
 class _TableKind(kinds.Kind):
-    """A kind of value that is a table."""
+    """Base class of the kinds of values that are tables."""
 
     @property
     def allowed(self) -> str:
@@ -152,7 +152,10 @@ class Table(_TableKind):
         return self.make(**given) if given.sound else None
 
     def _check_keys(self, given: Given, called: str) -> None:
-        """Add an error for each missing or unknown key, and add the defaults."""
+        """Add an error for each missing or unknown key, and add the defaults.
+
+        `called` is the name of the table in messages.
+        """
         for name in given.lines:
             if name not in self.rows:
                 hint = given.audit.hint(name, self.rows)
@@ -171,7 +174,7 @@ class Table(_TableKind):
                 given[key.field or key.name] = key.default
 
     def _check_one(self, given: Given, called: str) -> int:
-        """Check that exactly one of some keys is given; return how many are given."""
+        """Add an error unless exactly one of self.one is given; return how many are given."""
         there = [name for name in given.lines if name in self.one]
         misspelled = not there and any(name not in self.rows for name in given.lines)
         if self.one and len(there) != 1 and not misspelled:

@@ -37,7 +37,7 @@ class Items:
 
 @dataclass(slots=True)
 class YamlTable:
-    """A mapping.
+    """A mapping of names to nodes.
 
     Attributes:
         line: line of its beginning.

@@ -132,7 +132,10 @@ def fit_drive(
 def _equations(
     drive: DriveRecord, scale: float | None, rotor: float | None
 ) -> tuple[Array, Array]:
-    """Return the columns (k, 5) and efforts (k,); a known scale or rotor has zeros as column."""
+    """Return columns (k, 5) and efforts (k,) of the equations.
+
+    The column of a known scale or rotor is zero.
+    """
     motion = drive.motion
     v, a, effort = motion.qvel[:, 0], motion.qacc[:, 0], motion.effort[:, 0]
     load, ones, zeros = drive.load + (rotor or 0.0) * a, np.ones(len(a)), np.zeros(len(a))
@@ -163,7 +166,7 @@ def _slope(drive: DriveRecord, speed: float) -> Array:
 
 
 def _best_speed(drive: DriveRecord, A: Array, b: Array) -> float:
-    """Return the Stribeck speed that explains the efforts best."""
+    """Return the Stribeck speed that explains the efforts b best; A has the other columns."""
     fastest = float(np.abs(drive.motion.qvel[drive.kept, 0]).max())
     low, high = max(drive.slowest, LEAST_SPEED), max(fastest, 2.0 * LEAST_SPEED)
 
@@ -182,7 +185,10 @@ def _best_speed(drive: DriveRecord, A: Array, b: Array) -> float:
 def _in_torques(
     x: Array, C: Array, rotor: float | None, speed: float | None, unexplained: float
 ) -> DriveFit:
-    """Return the drive with coefficients x of efforts, and their covariance, as torques."""
+    """Return the drive in torques, from coefficients x of its efforts and their covariance C.
+
+    `rotor` and `speed` are None if unknown.
+    """
     share = float(x[SCALE]) or LEAST_SHARE
 
     def torque(*terms: int) -> Estimate:

@@ -31,7 +31,7 @@ class Estimate:
         return f"{self.value:.4g} +- {self.std:.1g}"
 
     def times(self, factor: float) -> "Estimate":
-        """Return the estimate in another unit."""
+        """Return the estimate times a factor, as in another unit."""
         return Estimate(self.value * factor, self.std * abs(factor))
 
 
@@ -63,7 +63,10 @@ def covariance(J: Array, differences: Array) -> Array:
 
 
 def deviation(gradient: Array, covariances: Array) -> float:
-    """Return the standard deviation of a function of parameters with this gradient (k,)."""
+    """Return the standard deviation of a function of parameters with this gradient (k,).
+
+    `covariances` (k, k) are those of the parameters.
+    """
     return math.sqrt(max(0.0, float(gradient @ covariances @ gradient)))
 
 

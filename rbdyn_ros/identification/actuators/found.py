@@ -55,7 +55,7 @@ def _with_number(spec: ActuatorSpec, key: str, value: float) -> ActuatorSpec:
 
 
 def _lugre(spec: ActuatorSpec, key: str, value: float) -> tuple[float, float, float, float, float]:
-    """Return the friction with another number.
+    """Return the LuGre friction of an actuator, with `value` as its number `key`.
 
     Set coulomb first, because it resets stiffness, static and stribeck.
     """

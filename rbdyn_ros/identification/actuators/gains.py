@@ -195,13 +195,13 @@ class _GainProblem:
     residuals: Callable[[Array], Residuals]
 
     def at(self, logs: Array) -> Equations:
-        """Return the equations with other gains."""
+        """Return the equations with the gains of other logarithms, relative to the first gains."""
         R = self.eqs.R.copy()
         R[..., -1] *= np.exp(logs)[:, None]
         return replace(self.eqs, R=R)
 
     def prior_at(self, logs: Array) -> Prior:
-        """Return the prior with other gains."""
+        """Return the prior with the gains of other logarithms, relative to the first gains."""
         sizes = np.exp(logs[self.columns])
         c = len(self.prior.positive)
         positive, scale = self.prior.positive * sizes[:c], self.prior.scale * sizes[c:]
@@ -222,7 +222,7 @@ class _GainProblem:
         return rows
 
     def noise(self, x: Array, logs: Array) -> Array:
-        """Return the standard deviations (n,) of the torques at a solution."""
+        """Return the standard deviations (n,) of the torques at a solution x with these gains."""
         found = self.residuals(x)
         return noise(replace(found, measured=found.measured * np.exp(logs)), self.unknowns)
 

@@ -74,7 +74,7 @@ def read_by_columns(
         columns: the columns file.
         names: joints to read; joints that the file lacks are left out.
         others: joints whose positions are read too, if the file has them.
-        raw: whether currents stay currents.
+        raw: whether the efforts of the result are currents [A], if the recording has currents.
         sliding: prismatic joints, whose positions are in metres.
 
     Raises:
@@ -150,13 +150,16 @@ def _check(given: Given) -> None:
 
 
 def _arrays(path: Path) -> dict[str, Array]:
-    """Return the arrays of a file by name; a table has one array without a name."""
+    """Return the arrays of a file by name; a table has one array without a name.
+
+    Raise ParameterError if the file has no numbers.
+    """
     try:
         if path.suffix.lower() == ".npz":
             found = {}
             with np.load(path, allow_pickle=False) as file:
                 for name in file.files:
-                    with suppress(ValueError):  # an array of objects, such as names
+                    with suppress(ValueError):  # skip an array of objects, such as names
                         found[name] = file[name]
             return _real(found)
         if path.suffix.lower() == ".mat":
@@ -199,7 +202,11 @@ def _table(path: Path) -> Array:
 
 
 def _found(arrays: dict[str, Array], place: Any, n: int, path: Path, key: str) -> Array:
-    """Return the array (a, b) or the columns (p, n) to which a columns file refers."""
+    """Return the array (a, b) or the columns (p, n) that the key of a columns file names.
+
+    `place` is the value of the key: columns, a first column, or the name of an array. Raise
+    ParameterError if they do not exist.
+    """
     if not isinstance(place, str):
         columns = [int(k) for k in place]
     elif place.isdecimal() and len(place) < 7:

@@ -34,11 +34,9 @@ def read_csv(
 ) -> Samples:
     """Read a recording of some joints, and positions of the joints `others`.
 
-    Columns of all other joints are ignored.
-
-    A column <joint>.motor has the angle of the motor of a joint.
-
-    An incomplete last line is skipped. With `partly`, joints without any column are left out.
+    Columns of all other joints are ignored. A column <joint>.motor has the angle of the motor of a
+    joint. An incomplete last line is skipped. With `partly`, joints without any column are left
+    out.
 
     Raises:
         ParameterError: the file cannot be read, lacks a column, has a line that is not a row of
@@ -202,7 +200,7 @@ def _places(header: Sequence[str], column: str) -> list[int]:
 
 
 def _whole_lines(file: TextIO, columns: int) -> Iterator[str]:
-    """Yield the lines, except for an incomplete last line."""
+    """Yield the lines, except for an incomplete last line; a whole line has `columns` columns."""
     for line in file:
         if line.endswith(("\n", "\r")) or _is_whole(line, columns):
             yield line

@@ -60,7 +60,8 @@ def read_recording(
         partly: whether to leave out joints, such as fingers, that the recording does not have.
         gains: torque of the joints by current [N m/A], for a log of RTDE without torques; None: no
             gains.
-        raw: whether currents of a log stay currents.
+        raw: whether the efforts of the result are currents [A], if a log has currents but no
+            efforts.
 
     Raises:
         ParameterError: the recording cannot be used; the message has the reason.
@@ -135,7 +136,11 @@ def _at(
     topic: str,
     what: str,
 ) -> tuple[NDArray[np.bool_], Array]:
-    """Return which stamps are within another topic's time, and the columns (p, k) at them."""
+    """Return which stamps are within another topic's time, and its columns (p, k) at them.
+
+    `other` are the stamps of that topic, and `what` are its columns, for messages. Raise
+    ParameterError if no stamp is within that time, or if the columns have a gap.
+    """
     whole = np.isfinite(columns).all(axis=1) & (columns.shape[1] > 0)
     stamps_there, columns = other[whole], columns[whole]
     growing = len(stamps_there) > 0 and (np.diff(stamps_there) >= 0).all()
@@ -158,7 +163,8 @@ def _rows(
 ) -> tuple[NDArray[np.int64], Array]:
     """Return stamps (p,) [ns] and position, velocity and effort (p, 3, n), NaN where missing.
 
-    Positions of the joints in `beside` are added to it, also from messages of other devices.
+    Positions of the joints in `beside` are added to it, also from messages of other devices. Raise
+    ParameterError without usable messages.
     """
     stamps: list[int] = []
     rows: list[Array] = []

@@ -168,7 +168,7 @@ def without_repeats(samples: Samples) -> tuple[Samples, str]:
 
 
 def _bend(time: Array, qpos: Array, places: Ints) -> float:
-    """Return the mean change of speed at some samples, relative to the samples next to them.
+    """Return the mean change of speed at the samples `places`, relative to the samples beside.
 
     Return infinity if the times do not increase, and 0 without usable samples.
     """
@@ -207,7 +207,10 @@ def _grid(time: Array, period: float) -> tuple[Array, bool]:
 
 
 def _cutoff(cutoff: float | None, qpos: Array, period: float) -> float:
-    """Return the cutoff [Hz]; None means ten times the highest frequency of positions (p, n)."""
+    """Return the cutoff [Hz]; None means ten times the highest frequency of positions (p, n).
+
+    Raise ParameterError if it is too high for the sampling period [s].
+    """
     most = 0.5 * MOST_OF_NYQUIST / period
     if cutoff is None:
         return min(max(CUTOFF_RATIO * _highest_frequency(qpos, period), LEAST_CUTOFF), most)
@@ -243,7 +246,10 @@ def saturated(effort: Array, limits: ArrayLike | None = None) -> Bools:
 
 
 def _is_flat(counts: NDArray[np.int64], samples: int) -> bool:
-    """Return whether the last value is a saturation, from the counts of all values."""
+    """Return whether the last value is a saturation, from the counts of all values.
+
+    `samples` is the number of samples.
+    """
     here, beside = int(counts[-1]), float(counts[-1 - NEXT : -1].mean())
     return here >= max(FLAT[0], FLAT[1] * samples) and here > FLATNESS * beside
 
@@ -318,8 +324,9 @@ def _better(
 ) -> NDArray[np.bool_]:
     """Return for which joints measured velocities are better than differentiated positions.
 
-    Differentiation amplifies white noise below the cutoff f by 2 pi f / sqrt(3). The two may
-    differ by the noise that passes the filter.
+    `noise_q` and `noise_v` are the noise of positions and velocities, `qd` the differentiated and
+    `v` the measured velocities. Differentiation amplifies white noise below the cutoff f by 2 pi f
+    / sqrt(3). The two may differ by the noise that passes the filter.
     """
     derived = 2.0 * np.pi * cutoff / np.sqrt(3.0) * noise_q.std(axis=0)
     left = derived * np.sqrt(2.0 * cutoff * period)

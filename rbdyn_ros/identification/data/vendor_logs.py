@@ -111,7 +111,8 @@ def read_log(
         gains: torque of the log's joints per current [N m/A], for a log without efforts; None: no
             gains.
         others: joints whose positions are read too, if the log has them.
-        raw: whether currents stay currents.
+        raw: whether the efforts of the result are currents [A], if the log has currents but no
+            efforts.
 
     Raises:
         ParameterError: a column is missing, currents have no gains, two names fit one joint of

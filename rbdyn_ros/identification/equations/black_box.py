@@ -47,7 +47,7 @@ class BlackBox:
     at: Model
 
     def validate(self, motion: Motion, rest: ArrayLike | None = None) -> Residuals:
-        """Predict the efforts of a motion; arguments and errors are those of `validate`."""
+        """Predict the efforts of a motion; arguments and errors as for residuals.validate."""
         m, dofs = self.m, dofs_of(self.m, motion)
         size = len(self.x) - len(self.extras)
         qpos = of_dofs(m, dofs, motion.qpos, resting(m, rest))
@@ -76,5 +76,5 @@ def plain_solution(A: Array, b: Array) -> Array:
 
 
 def named(extras: Sequence[regressor.Extra], names: Sequence[str]) -> list[tuple[str, str]]:
-    """Return the joints and the kinds of unknowns."""
+    """Return the joint and the kind of each unknown; `names` are the joints of the motion."""
     return [(names[extra.column], extra.kind) for extra in extras]

@@ -95,8 +95,8 @@ def identify(
         "tilt": tilt,
     }
     if armature is None and m.dof_armature.any():
-        wanted["armature"] = False  # the description has the armature
-    if friction is not None:  # the friction is known
+        wanted["armature"] = False  # keep the armature that the description gives
+    if friction is not None:  # do not identify known friction
         wanted |= {kind: False for kind in ("stribeck", "load") if wanted[kind] is None}
     kinds = [kind for kind, choice in wanted.items() if choice is not False]
     kept = [kind for kind in kinds if wanted[kind]]
@@ -118,7 +118,11 @@ def _tried(
     x: Array,
     sigma: Array,
 ) -> list[Term]:
-    """Return the terms, tried one after the other, each together with the terms kept so far."""
+    """Return the terms `kinds`, tried one after the other, each with the terms kept so far.
+
+    `fit_of` returns the fit with some terms, `weight` is that of the prior, and x and sigma are
+    the solution with the terms `kept` and its standard deviations.
+    """
     fit = fit_of(kept)
     found: list[Term] = []
     largest = fit.unknowns.largest
@@ -154,7 +158,10 @@ class FitOfMotion:
         return unknowns_of(self.m, self.motion, *known, kinds, self.rest, at)
 
     def fits(self, every: Sequence[str], near: Model | None) -> "Callable[[Sequence[str]], _Fit]":
-        """Return a function that returns the fit of some of these kinds, linearised at a Model."""
+        """Return a function that returns the fit of some of the kinds in `every`.
+
+        The fit is linearised at the Model `near`; None: at no Model.
+        """
         at = None if near is None else linearised(near, self.motion, self.rest)
         most = self.unknowns(every, at)
         whole = equations(self.m, most, most.effort())

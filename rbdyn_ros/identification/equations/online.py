@@ -216,7 +216,10 @@ class OnlinePayload:
         return block
 
     def _fold(self, i: int, rows: Array, slides: Bools) -> None:
-        """Add the rows (p, 13) of a joint in the order of time: to its factor, or to its rest."""
+        """Add the rows (p, 13) of a joint in the order of time: to its factor, or to its rest.
+
+        `slides` (p,) says where the joint moves.
+        """
         self._add(i, rows[slides])
         ends = [0, *(np.flatnonzero(np.diff(slides)) + 1).tolist(), len(rows)]
         for begin, end in pairwise(ends):

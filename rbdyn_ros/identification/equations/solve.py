@@ -82,7 +82,9 @@ class Prior:
         return _divergence(x, self)[1:]
 
     def masses(self, A: Array, x: Array, strength: float) -> tuple[Array, Array]:
-        """Return the standard deviations of masses at a solution, and their shares of the prior.
+        """Return the standard deviations of the masses at a solution, and a share for each mass.
+
+        The share is the variance at the solution, divided by the variance of the prior.
 
         Args:
             A: (r, N) equations in units of a standard deviation.
@@ -102,7 +104,7 @@ class _FitProblem:
 
     Attributes:
         seen: (N,) square roots of the diagonal.
-        target: (N,) value of seen z that fits the data exactly.
+        target: (N,) value of seen * z that fits the data exactly.
         basis: (N, N): x = prior.start + basis z.
         prior: prior with N entries.
     """
@@ -193,6 +195,8 @@ def _length(
     z: Array, step: Array, decrease: float, value: float, problem: _FitProblem, weight: float
 ) -> float:
     """Return the fraction of a step that decreases the sum, or 0 if rounding hides the decrease.
+
+    `decrease` is the Newton decrement, and `value` the sum of the prior's terms at z.
 
     Each term is subtracted separately: the sum of large squares would lose digits.
     """

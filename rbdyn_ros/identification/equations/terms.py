@@ -64,7 +64,7 @@ def places(all_unknowns: Unknowns, some: Unknowns, inertial: int) -> list[int]:
 
 
 def with_start(found: Sequence[float] | Array, before: Unknowns, after: Unknowns) -> Array:
-    """Return a solution (N,) with more unknowns; new unknowns have their prior value."""
+    """Return the solution `found` (N,) with more unknowns; new unknowns have their prior value."""
     count = len(found) - len(before.extras)
     known = dict(zip(before.extras, found[count:], strict=True))
     new = np.concatenate([after.positive, 0.0 * after.scale])

@@ -50,7 +50,10 @@ def why_no_patch(found: Identification) -> str:
 
 
 def joint_warnings(unknowns: Unknowns, changed: Sequence[str] = ()) -> list[str]:
-    """Return warnings about joints, and about bodies with an impossible prior inertia."""
+    """Return warnings about joints, and about bodies with an impossible prior inertia.
+
+    `changed` are the names of these bodies.
+    """
     m, motion, found = unknowns.m, unknowns.motion, []
     resting = [
         f"{name} at {unknowns.rest[k]:.4g}"

@@ -141,7 +141,7 @@ def _limits(m: Model) -> tuple[Array, Array, Array]:
         dof, ratio, offset = m.jnt_dofadr[j], m.jnt_mimic_ratio[j], m.jnt_mimic_offset[j]
         if ratio == 0.0:
             continue
-        if m.jnt_limited[j] or m.jnt_mimic[j] >= 0:  # mimic joints are not marked
+        if m.jnt_limited[j] or m.jnt_mimic[j] >= 0:  # jnt_limited does not mark mimic joints
             ends = np.sort((m.jnt_range[j] - offset) / ratio)
             lower[dof], upper[dof] = max(lower[dof], ends[0]), min(upper[dof], ends[1])
     effort = m.jnt_effort[m.dof_jntid].copy()

@@ -102,7 +102,7 @@ class Search:
         self.known = np.zeros((0, self.base.rank)) if after is None else self._known(after)
 
     def best(self, rng: np.random.Generator, report: Progress) -> Array:
-        """Return the best coefficients (2 h, n)."""
+        """Return the best coefficients (2 h, n); start from random series of `rng`."""
         n = len(self.bounds.dofs)
         starts = rng.normal(size=(STARTS, self.shapes.shape[1] * n))
         costs = [self.cost(start) for start in starts]
@@ -147,7 +147,7 @@ class Search:
         return condition(np.concatenate([self.known, rows / np.sqrt(len(Y))]))
 
     def _weighted(self, Y: Array, dofs: Ints) -> Array:
-        """Return the rows of the base regressor, as fractions of full scale."""
+        """Return the rows of the base regressor of Y, as fractions of full scale."""
         weighted = self.base.regressor(Y[:, dofs]) / self.weight[dofs, np.newaxis]
         return np.asarray(weighted.reshape(-1, self.base.rank), np.float64)
 

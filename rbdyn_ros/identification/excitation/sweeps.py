@@ -31,7 +31,7 @@ HEIGHT = 0.5 - (1.5 - 2.0 / np.pi) * RAMP
 ROUNDING = 1e-9
 #: Largest number of speeds.
 MOST_SPEEDS = 50
-#: Points of a motion at which efforts and link positions are computed.
+#: Number of points of a motion at which efforts and link positions are computed.
 CHECKED = 2000
 
 
@@ -158,7 +158,10 @@ def sweeps(
 
 
 def _at_speed(bounds: Bounds, share: float, seconds: float, steps: int) -> tuple[Array, Array]:
-    """Return sweeps about 0 (3, steps + 1, n) during a time, and their speeds (n,)."""
+    """Return sweeps about 0 (3, steps + 1, n) that last a time [s], and their speeds (n,).
+
+    The speeds are the fraction `share` of the velocity limits, or less.
+    """
     time = np.linspace(0.0, seconds, steps + 1)
     room = np.minimum(bounds.upper, -bounds.lower)
     speed = share * bounds.velocity

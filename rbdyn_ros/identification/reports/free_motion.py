@@ -96,7 +96,10 @@ def _check(m: Model, run: RecordedRun) -> None:
 def _window(
     m: Model, run: RecordedRun, qvel: Array, start: float, length: float
 ) -> tuple[Array, Array]:
-    """Return times (p,) and simulated positions (p, nv) of a window, or NaN after divergence."""
+    """Return times (p,) and simulated positions (p, nv) of a window; NaN after divergence.
+
+    `qvel` are the velocities of the recording.
+    """
     h = m.opt.timestep
     time = start + h * np.arange(1, round(length / h) + 1)
     effort = _efforts(run, time - h, h)
@@ -114,7 +117,7 @@ def _window(
 
 
 def _efforts(run: RecordedRun, begin: Array, h: float) -> Array:
-    """Return the efforts of steps that begin at times (p,), (p, nv)."""
+    """Return the efforts (p, nv) of steps of h [s] that begin at times (p,)."""
     if not run.exact:
         return _at(run.time, run.effort, begin + 0.5 * h)
     # a recorded state has the efforts of the step before this state
