@@ -87,7 +87,7 @@ class ArmGripper:
         return self._number
 
     def hold(self, number: int) -> None:
-        """Hold the present position if this goal is the newest and the gripper can follow goals."""
+        """Hold the present position if this goal is the newest and the gripper follows goals."""
         with self._lock:
             own, now = self.gripper, self.state()
             if number == self._number and not now.failed:

@@ -103,7 +103,7 @@ def gate_settings(values: SimpleNamespace, simulated: bool) -> GateSettings:
 
     Args:
         values: values of the parameters.
-        simulated: whether the stamps are simulated time; parameter simulated_clock may also say so.
+        simulated: whether the stamps are simulated time, which simulated_clock may also declare.
     """
     chosen = _chosen(values, GateSettings)
     return GateSettings(**chosen | {"simulated": simulated or chosen["simulated"]})

@@ -45,7 +45,7 @@ class _State:
 class ArmQueries:
     """Answers the requests of the services, with a copy of the arm outside the control loop.
 
-    Only one thread at a time may call a method. Every method raises RbdynError to refuse a request.
+    Only one thread at a time may call a method. A method raises RbdynError to refuse a request.
 
     Args:
         robot: the controlled arm.

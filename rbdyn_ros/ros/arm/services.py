@@ -22,8 +22,8 @@ from rbdyn_ros.ros.common.reports.answer import MessageLog, serve
 class ArmServices:
     """Serves the topic `~/payload`, and services such as `~/get_gravity_effort`.
 
-    Without rbdyn_interfaces there is only the topic, and a warning is logged. All callbacks run one
-    after another in the thread that spins the node: they are in its default callback group.
+    Without rbdyn_interfaces there is only the topic, and a warning is logged. All callbacks run
+    one after another in the thread that spins the node: they are in its default callback group.
 
     Args:
         node: node that offers the topic and the services.

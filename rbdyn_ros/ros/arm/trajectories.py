@@ -30,11 +30,11 @@ from rbdyn_ros.ros.common.tool.servoing import servo_twist
 #: Largest number of points of a message; parsing more points would delay the states.
 MOST_POINTS = 5000
 MOST_POSES = 500
-#: The transition from a moving arm to a new trajectory starts this far ahead [s], to leave time for
-#: the check. If the check takes longer, the next value is tried.
+#: The transition from a moving arm to a new trajectory starts this far ahead [s], which leaves
+#: time for the check. If the check takes longer, the next value is tried.
 AHEAD = (0.005, 0.02, 0.08, 0.32)
-#: Share of the velocity limits that twists use, and the shortest time in which a joint reaches this
-#: speed [s]. Both keep an arm that overshoots a little below its limits, where a fault occurs.
+#: Share of the velocity limits that twists use, and the shortest time in which a joint reaches it
+#: [s]. Both keep an arm that overshoots a little below its limits, where a fault occurs.
 SPARING, RAMP = 0.9, 0.1
 STOPPED = "the arm was stopped while the trajectory was checked for collisions; send it again"
 
@@ -88,7 +88,7 @@ class TrajectoryController(Controller):
         return Path(np.arange(float(len(points))), points)
 
     def assumed(self) -> str:
-        """Return a sentence about joints at which the collision check assumes a position, or ""."""
+        """Return a sentence about joints whose positions the collision check assumes, or ""."""
         dofs = () if self.collisions is None else self.collisions.uncontrolled.assumed
         places = [f"'{name}' at {q:.4g}" for name, q in self.unmeasured(dofs).items()]
         if not places:
@@ -205,8 +205,8 @@ class TrajectoryController(Controller):
     def follow_twist(self, message: Any) -> JointRates | None:
         """Move the tool by a geometry_msgs/TwistStamped until the twist times out; None stops it.
 
-        Return the rates of the joints, or None if the tool stops or rests. The motion is refused if
-        it, or the stop at its end, would exceed a limit or collide. A zero twist stops only a
+        Return the rates of the joints, or None if the tool stops or rests. The motion is refused
+        if it, or the stop at its end, would exceed a limit or collide. A zero twist stops only a
         motion by twists, not another trajectory.
 
         Raises:
@@ -236,7 +236,7 @@ class TrajectoryController(Controller):
     ) -> JointRates | None:
         """Move the tool and return its joint rates; None: it stops or rests.
 
-        `stops`: number of stops of the target when the twist arrived; RbdynError if it has changed.
+        `stops`: number of stops of the target when the twist arrived; RbdynError if it changes.
         """
         seen = self.measured()
         if seen is None:
@@ -269,7 +269,7 @@ class TrajectoryController(Controller):
     def _servo_path(
         self, servo: TwistServo, rows: Array, qpos: Array, frame: str, twist: Array
     ) -> tuple[Path, JointRates]:
-        """Return a path for a twist from the rows of position and velocity, and its first rates."""
+        """Return a path for a twist from rows of position and velocity, and its first rates."""
         limits, columns = self.gate.limits, [self.names.index(name) for name in servo.names]
         fastest = SPARING * limits.velocity[columns]
         gain = np.minimum(self._servo_gain, fastest / RAMP)
@@ -369,7 +369,7 @@ def _target_of(pose: Any) -> Array:
 
 
 def _parser_of(m: Model, description: Description, names: tuple[str, ...]) -> CommandParser:
-    """Return a parser of trajectories that refuses all joints but the controlled joints `names`."""
+    """Return a parser of trajectories that refuses all joints but the controlled `names`."""
     every = command_parser(m, description, "reject")
     chosen = [every.joints.names.index(name) for name in names]
     joints = SingleJoints(names, every.joints.qposadr[chosen], every.joints.dofadr[chosen])

@@ -22,8 +22,8 @@ from rbdyn_ros.ros.common.graph.qos import SERVICES
 THREADS = 3
 #: Pause after an error, so that repeated errors do not fill the log [s].
 ERROR_PAUSE = 0.1
-#: `close` waits four times, at most this long each time [s]. So it returns before a stopped process
-#: must exit (stop.py).
+#: `close` waits four times, at most this long each time [s]. So it returns before a stopped
+#: process must exit (stop.py).
 PATIENCE = 0.4
 #: After the end of a goal, the executor sends the result within this number of rounds.
 ROUNDS = 4

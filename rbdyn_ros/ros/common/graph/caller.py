@@ -122,7 +122,7 @@ class Caller:
                 raise client_error(f"{path} rejected the goal; see the log of its node")
 
     def _next(self, mailbox: Mailbox, what: str, after_close: str = "") -> tuple[str, Any]:
-        """Return the next event of the call of `what`; raise RbdynError after a timeout or `close`.
+        """Return the next event of a call of `what`; raise RbdynError after a timeout or `close`.
 
         If `close` was called, `after_close` is added to the message.
         """

@@ -8,7 +8,7 @@ from rclpy.node import Node
 
 
 def message_class(node: Node, package: str, name: str, topic: str) -> Any:
-    """Return a message class; if it is not installed, warn that `topic` is missing; return None."""
+    """Return a message class, or None and log that `topic` is missing if it is not installed."""
     try:
         return getattr(importlib.import_module(f"{package}.msg"), name)
     except (ImportError, AttributeError):  # importing a plain folder of this name succeeds, too

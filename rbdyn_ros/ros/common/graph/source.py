@@ -46,8 +46,8 @@ def load_robot(
         fallback: path of a robot if the parameters name no robot; None: wait for the topic.
         found: called with the source before the Model is made, which can take long; None: nothing
             is called.
-        equipped: adds options and parts that the robot file lacks to the Model; returns the result.
-        described: adds joints that the robot file lacks to the Description; returns the result.
+        equipped: returns the Model with added options and parts that the robot file lacks.
+        described: returns the Description with added joints that the robot file lacks.
 
     Raises:
         RbdynError: the robot is refused.
@@ -127,7 +127,7 @@ def _wait(node: Node, stop: threading.Event) -> str:
 
 
 def _check_sha256(m: Model, wanted: str) -> None:
-    """Raise ParameterError if parameter required_sha256, `wanted`, is the hash of another robot."""
+    """Raise ParameterError if required_sha256, `wanted`, is the hash of another robot."""
     found = m.sha256()
     if wanted and wanted.lower() != found:
         text = (

@@ -130,7 +130,7 @@ class ManagedNode(LifecycleNode):
         self._advance(self.trigger_activate)
 
     def _hold_name(self) -> None:
-        """Let others find this process by the node's name; warn if another process has the name."""
+        """Let others find this process by the node's name; warn if another process has it."""
         name = self.get_fully_qualified_name()
         other = process_of(name)
         if other:

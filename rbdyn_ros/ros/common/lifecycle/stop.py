@@ -33,11 +33,11 @@ from rbdyn_ros.runtime.compiled import Words, load_acquire, store_release
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 #: Time for a clean end after the first signal, and after `set` [s]; then the process is ended.
 PATIENCE, CALM = 1.7, 15.0
-#: Time is counted in naps of this length [ns], so that time in which the process was suspended does
-#: not count.
+#: Time is counted in naps of this length [ns], so that time in which the process was suspended
+#: does not count.
 NAP = 10_000_000
-#: Cost of a nap on a calm machine, and while tasks wait for a processor. A clean end needs 0.1 s of
-#: processor time, which can take seconds on a busy machine.
+#: Cost of a nap on a calm machine, and while tasks wait for a processor. A clean end needs 0.1 s
+#: of processor time, which can take seconds on a busy machine.
 CALM_NAP, BUSY_NAP = 4, 1
 COST_OF_A_SECOND = CALM_NAP * NANOSECONDS // NAP
 HURRIED, UNHURRIED = int(PATIENCE * COST_OF_A_SECOND), int(CALM * COST_OF_A_SECOND)
@@ -144,8 +144,8 @@ def watch(
 class Stop(threading.Event):
     """Requests the end of a node's process, by a signal or by `set`; one process has one Stop.
 
-    The process exits PATIENCE after a signal, or CALM after `set`, even if it hangs. A busy machine
-    extends these times by up to CALM_NAP / BUSY_NAP times. The methods take no lock.
+    The process exits PATIENCE after a signal, or CALM after `set`, even if it hangs. On a busy
+    machine these times are up to CALM_NAP / BUSY_NAP times as long. The methods take no lock.
 
     Attributes:
         interrupted: whether a signal raised KeyboardInterrupt.
@@ -180,7 +180,7 @@ class Stop(threading.Event):
             time.sleep(1e-3)
 
     def take_signals(self) -> None:
-        """Let signals stop the process from now on, except signals already ignored, as by nohup."""
+        """Let signals stop the process from now on, except signals that nohup has ignored."""
         signal.set_wakeup_fd(self._pipe, warn_on_full_buffer=False)
         for number in SIGNALS:
             if number != signal.SIGHUP or signal.getsignal(number) is not signal.SIG_IGN:

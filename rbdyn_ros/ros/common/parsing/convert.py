@@ -53,7 +53,7 @@ def fill_vector(message: Any, numbers: Sequence[float]) -> None:
 
 
 def inertia_numbers(message: Any) -> tuple[float, tuple[float, ...], tuple[float, ...]]:
-    """Return mass, centre of mass and (Ixx, Iyy, Izz, Ixy, Ixz, Iyz) of a geometry_msgs/Inertia."""
+    """Return mass, centre of mass and Ixx Iyy Izz Ixy Ixz Iyz of a geometry_msgs/Inertia."""
     moments = (message.ixx, message.iyy, message.izz, message.ixy, message.ixz, message.iyz)
     return message.m, vector_numbers(message.com), moments
 
@@ -70,7 +70,7 @@ def fill_inertia(message: Any, mass: float, com: Array, inertia: Array) -> None:
 def joint_state(
     joints: SingleJoints, stamp_ns: int, qpos: Array, qvel: Array, effort: Array
 ) -> JointState:
-    """Return a message for joint_states; the arrays have the numbers of all joints of the Model."""
+    """Return a message for joint_states; the arrays have the numbers of all joints."""
     message = JointState(name=list(joints.names))
     message.header.stamp = time_message(stamp_ns)
     message.position = qpos[joints.qposadr].tolist()

@@ -29,7 +29,7 @@ def check_magnitude(what: str, numbers: object, largest: float) -> None:
 
 
 def check_pose(position: Sequence[float], quaternion: Sequence[float]) -> None:
-    """Raise RbdynError if the position exceeds LARGEST_STATE or the quaternion is not of norm 1."""
+    """Raise RbdynError if a position exceeds LARGEST_STATE or the quaternion has no norm of 1."""
     check_magnitude("the position", position, LARGEST_STATE)
     check_magnitude("the orientation", quaternion, LARGEST_STATE)
     if unit_quaternion(quaternion) is None:

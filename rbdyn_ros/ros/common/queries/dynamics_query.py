@@ -42,8 +42,8 @@ class Query:
     Attributes:
         name: joints with one coordinate of their own, in the order of the answer; empty: all.
         position, velocity: a number for each joint [rad or m, rad/s or m/s]; empty: zeros.
-        acceleration, effort: a number for each joint, for inverse and for forward dynamics [rad/s^2
-            or m/s^2, N m or N]; empty: zeros.
+        acceleration, effort: a number for each joint, for inverse and for forward dynamics
+            [rad/s^2 or m/s^2, N m or N]; empty: zeros.
         use_current_state: whether the named joints have their present positions and velocities.
         jacobian_frame: link of the Jacobian; empty: no Jacobian.
         jacobian_reference: as for rb.frame_jacobian; empty: "local_world_aligned".

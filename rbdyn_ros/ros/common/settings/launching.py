@@ -123,7 +123,7 @@ def check_executable(package: str, executable: str, hint: str = "") -> None:
 
 
 def check_file(argument: str, path: str) -> None:
-    """Raise RuntimeError if the path in a launch argument is neither empty nor an existing file."""
+    """Raise RuntimeError if the path in an argument is neither empty nor an existing file."""
     if path and not Path(path).is_file():
         raise RuntimeError(f"{argument} is '{path}', which is not a file")
 

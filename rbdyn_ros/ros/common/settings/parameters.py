@@ -30,8 +30,8 @@ class Parameter:
         low, high: range of a number, both allowed; infinite: no bound.
         choices: strings that are allowed; empty: any string.
         live: whether it can be changed while the node runs.
-        fixed: whether a list must have as many numbers as its default; otherwise it has one number,
-            or one number for each joint.
+        fixed: whether a list must have as many numbers as its default; otherwise it has one
+            number, or one number for each joint.
         role: heading of its section in the documentation.
         setting: field of the library's settings that it sets; empty: the field of the same name.
     """

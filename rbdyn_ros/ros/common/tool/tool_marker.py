@@ -45,7 +45,7 @@ _AXES = {
 
 @dataclass(frozen=True, slots=True)
 class DragGoal:
-    """Pose of a dragged marker: position (3,) [m], rotation (3, 3), arrival time [s] and client."""
+    """Pose of a dragged marker: position (3,) [m], rotation (3, 3), time [s] and client."""
 
     place: Array
     R: Array

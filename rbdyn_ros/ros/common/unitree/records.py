@@ -74,7 +74,7 @@ class UnitreeRecord:
         return list(_numbers(message, self._kind))
 
     def crc(self, row: list[Any]) -> int:
-        """Return the checksum of a row; it covers all numbers but the last, the checksum itself."""
+        """Return the checksum of a row, which covers all numbers but the last."""
         words = np.frombuffer(self._memory.pack(*row)[:-4], "<u4")
         data = words.astype(">u4").tobytes().translate(REVERSED)
         return int(f"{~zlib.crc32(data) & 0xFFFFFFFF:032b}"[::-1], 2)

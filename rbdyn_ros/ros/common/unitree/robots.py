@@ -30,7 +30,7 @@ class UnitreeRobot:
         motors: name of the joint of each motor; empty: no motor has this number.
         optional: joints that some versions of the robot lack.
         feet: links whose contact forces are in `foot_force`.
-        servos: joints whose motors are in mode SERVO when they are on; other motors are in mode ON.
+        servos: joints whose motors are in mode SERVO when they are on; others are in mode ON.
         waist: joint about the z axis of the root link that carries the IMU; empty: the IMU is on
             the root link.
     """
