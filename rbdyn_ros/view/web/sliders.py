@@ -189,12 +189,13 @@ def _name(m: Model, one: coordinates.Coordinate) -> str:
 
 
 def _label(m: Model, one: coordinates.Coordinate, number: float) -> str:
-    """Return the label of a slider: its name, and the angle in degrees or the unit of a length."""
+    """Return the label of a slider: its name, its unit and, for an angle, the degrees too."""
+    label = f"{_name(m, one)} [{one.unit}]"
     if one.unit != "rad":
-        return f"{_name(m, one)} [m]"
-    # browsers may break a line at a hyphen, but not at a minus sign
+        return label
+    # browsers may break a line at a hyphen or a space, but not at a minus sign or a no-break space
     degrees = str(round(math.degrees(number))).replace("-", "\N{MINUS SIGN}")
-    return f"{_name(m, one)} {degrees}\N{DEGREE SIGN}"
+    return f"{label},\N{NO-BREAK SPACE}{degrees}\N{DEGREE SIGN}"
 
 
 def _notify(client: "viser.ClientHandle | None", message: str) -> None:
