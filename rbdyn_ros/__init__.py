@@ -7,8 +7,8 @@
     d = rb.make_data(m)
     rb.step(m, d, 1000)
 
-A Model does not change, and a Data is the state of one robot. Names, layouts and frames are those
-of MuJoCo.
+A Model does not change, and a Data is the state of one robot. Names, layouts and frames are the
+same as in MuJoCo.
 
 The public names are listed in __init__.pyi, which type checkers and editors read. Each name is
 imported when it is first used (PEP 562). So `import rbdyn_ros` loads neither NumPy nor Numba, and

@@ -104,7 +104,7 @@ def _sim(options: argparse.Namespace) -> int:
 
 
 def ros_words(options: argparse.Namespace, shows: bool) -> list[str]:
-    """Return the options as parameters for ROS, of which later ones override earlier ones."""
+    """Return the options as parameters for ROS; a later parameter overrides an earlier one."""
     # `shown` holds a robot in a view until its first command, so that it does not fall at once
     given: dict[str, object] = {"view": shows, "start": "shown"}
     for name, is_set in (

@@ -137,7 +137,7 @@ class BatchEnv(VectorEnv):  # type: ignore[misc, type-arg, unused-ignore]
         return np.zeros(self.num_envs, bool)
 
     def start(self, robots: Bools) -> None:
-        """Write the initial states of some robots; by default they are at rest at m.qpos0.
+        """Write the initial states of some robots; by default the robots rest at m.qpos0.
 
         Draw random numbers from self.np_random.
 

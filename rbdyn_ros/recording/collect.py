@@ -22,7 +22,7 @@ GRIPPERS = "gripper_commands"
 BRIDGE = "topic_based_joint_commands"
 #: A step back in time by more than this is a reset [ns]; a smaller step is due to message order.
 BACK = NANOSECONDS // 2
-#: Modes of rbdyn_interfaces/msg/JointCommand: those with a position, VELOCITY, and IMPEDANCE.
+#: Modes of rbdyn_interfaces/msg/JointCommand: the modes with a position, VELOCITY, and IMPEDANCE.
 _POSITION_MODES, _VELOCITY_MODE, _IMPEDANCE = (1, 3), 2, 3
 LONGEST_TEXT = 1 << 26
 #: The fields of rbdyn_interfaces/msg/JointCommand.msg.
@@ -186,7 +186,7 @@ class Collected:
 
 @functools.lru_cache(8)
 def _state_type(definition: str) -> str:
-    """Return the name of an older State type with this definition; "": it is the present one."""
+    """Return the name of the older State type with this definition; "": it is not an older one."""
     known = sum(bool(re.search(rf"\b{name}\b", definition)) for name in LATER)
     return older_state(known)[0] if definition and known < len(LATER) else ""
 

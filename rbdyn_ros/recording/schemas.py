@@ -32,10 +32,10 @@ float64[] act
 """
 #: Fields that later versions added to State.msg, in the order in which they were added.
 LATER = ("stick", "stick_qfrc", "act")
-#: Number of bytes before a message, which name its encoding; the first two of big-endian and
-#: little-endian CDR.
+#: Number of bytes before a message, which name its encoding; and the first two of these bytes for
+#: big-endian and for little-endian CDR.
 PREFIX, ENCODINGS = 4, (b"\0\0", b"\0\1")
-#: Largest number of unused bytes after a message, and of additional ones for each empty array.
+#: Largest number of unused bytes after a message, and of further ones for each empty array.
 SPARE, SPARE_EMPTY = 3, 4
 
 

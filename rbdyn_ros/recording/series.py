@@ -226,7 +226,7 @@ class StateTopic:
         self.times.append(message.time)
 
     def ends_with(self, message: Any) -> bool:
-        """Return whether a State has the same time, positions and velocities as the last one."""
+        """Return whether the last state has the same time, positions and velocities as a State."""
         if not self.times or self.times[-1] != message.time:
             return False
         return all(

@@ -127,7 +127,7 @@ class ArmClient:
         include_friction: bool = False,
         as_command: bool = False,
     ) -> Efforts:
-        """Return M qacc + C qvel + g.
+        """Return the efforts M qacc + C qvel + g, with friction if include_friction.
 
         All given mappings must name the same joints; the answer has these joints.
 
@@ -282,10 +282,10 @@ class ArmClient:
 
 
 def path_message(path: Path, names: Sequence[str]) -> JointTrajectory:
-    """Return a path of rbdyn_ros.control as a message that starts at once.
+    """Convert a path of rbdyn_ros.control to a message with a trajectory that starts at once.
 
     Raises:
-        RbdynError: the path has another number of joints, or takes too long.
+        RbdynError: the path does not have as many joints as names, or takes too long.
     """
     names = [_string("a joint name", name) for name in names]
     if path.times[-1] >= LONGEST:

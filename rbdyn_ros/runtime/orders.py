@@ -271,7 +271,7 @@ def _enter(
 
 
 def _no_commands(nv: int) -> tuple[Words, Array]:
-    """Return arrays for the last commands, without any: arrival, mode, tick (3, nv); numbers."""
+    """Return words (arrival, mode, tick) and numbers of nv dofs that have no command yet."""
     words = np.zeros((3, nv), np.int64)
     words[2] = -1
     return words, np.zeros((len(NUMBERS), nv))

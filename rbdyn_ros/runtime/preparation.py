@@ -29,7 +29,7 @@ SLOWEST_SERVO = 1.0
 
 
 def prepare(s: Shared, m: Model, given: LoopSettings, period_ns: int, first: Model) -> None:
-    """Write the settings, and the joints' data that the loop needs, before it starts.
+    """Write the settings, and data of the joints, to the loop's memory before the loop starts.
 
     Args:
         s: memory shared with the loop, which is written.

@@ -31,7 +31,7 @@ class PushList:
     """The wrenches in the slots of the loop's table; each keeps its slot until it ends.
 
     Args:
-        s: memory shared with the loop, which writes the last tick of each wrench there.
+        s: memory shared with the loop; the loop writes the end of each wrench there.
     """
 
     def __init__(self, s: Shared) -> None:

@@ -34,7 +34,7 @@ LONGEST_DELAY, DELAY_MEMORY = 1024, 2_000_000
 #: Number of bins of a histogram, 1 us each; the last bin has all larger values.
 NBIN = 10_001
 #: Slots of the mailboxes. Only the latest commands and pushes count. States are kept for a late
-#: reader: those of a second at 1 kHz, unless they take more memory than STATE_MEMORY [numbers].
+#: reader: the states of a second at 1 kHz, but at most STATE_MEMORY [numbers].
 LATEST_DEPTH, STATE_DEPTHS, STATE_MEMORY = 2, (64, 1024), 4_000_000
 
 #: Words of a state that is handed over.

@@ -28,8 +28,8 @@ def recorded(
 ) -> tuple[Array, Motion, float]:
     """Return the positions (nv,) of joints at rest, the motion of a recording and its delay [s].
 
-    The delay is the delay between positions and efforts; the efforts are shifted by it. If `delay`
-    is None, it is estimated, or 0 with --no-delay. Warnings about the recording are printed on
+    The efforts are shifted by `delay`, the delay between positions and efforts. If `delay` is
+    None, the delay is estimated, or 0 with --no-delay. Warnings about the recording are printed on
     stderr.
 
     Raises:

@@ -97,7 +97,7 @@ class ArmEstimate:
 
     Args:
         node: node that offers the service and publishes.
-        controller: measures the states.
+        controller: controller, which has the measured states.
         values: values of the parameters; `estimate.link` names the link.
 
     Raises:

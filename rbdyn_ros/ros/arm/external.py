@@ -20,7 +20,7 @@ class ArmObserver:
 
     Args:
         node: node that publishes.
-        controller: measures the states.
+        controller: controller, which has the measured states.
         values: values of the parameters.
     """
 

@@ -34,7 +34,7 @@ PRIORITY = 70
 
 
 def explicit_topics(node: Node, preset: ArmPreset) -> dict[str, str]:
-    """Return the full names of those topics of a preset that the node's remappings rename."""
+    """Return the topics of a preset that the node's remappings rename, with their full names."""
     found = {name: node.resolve_topic_name(name) for name in preset.topics}
     plain = {name: node.resolve_topic_name(name, only_expand=True) for name in preset.topics}
     return {name: topic for name, topic in found.items() if topic != plain[name]}

@@ -283,7 +283,7 @@ class TrajectoryController(Controller):
         return Path(path.times, places, speeds), found
 
     def _check_poses(self, number: int) -> None:
-        """Raise RbdynError if poses are not accepted, or not so many."""
+        """Raise RbdynError if poses are not accepted, or if there are too many."""
         if not self._frame:
             message = "parameter cartesian_path.frame is empty; set it to the link of the poses"
             raise refusal(message, "pose", "cartesian_path.frame")

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """A layout of PlotJuggler for one robot and its sensors.
 
-The elements are those that PlotJuggler 3 saves. Its parser of ROS messages names the series
-`/joint_states/JOINT/position`, or else topic/path of the number in the message.
+The file has the elements that PlotJuggler 3 saves. PlotJuggler's parser of ROS messages names the
+series `/joint_states/JOINT/position`; for other messages TOPIC/PATH with the path of the number.
 """
 
 from collections.abc import Mapping, Sequence

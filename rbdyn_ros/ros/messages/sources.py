@@ -79,7 +79,7 @@ def package_folders(folder: Path) -> list[Path]:
 
 
 def write_package(source: Path, folder: Path) -> Path:
-    """Write the ROS package of the `.ini` file `source` into `folder`; return its own folder."""
+    """Write the ROS package of the `.ini` file `source` into `folder`; return its subfolder."""
     reader = configparser.ConfigParser(delimiters=("=",), comment_prefixes=(";",), strict=True)
     reader.read_string(source.read_text(encoding="ascii"), source=str(source))
     name = source.stem

@@ -38,8 +38,8 @@ DEPTH = 1000
 #: A simulator in lock-step repeats a state if it gets no answer. The node repeats its answer only
 #: after this time [s], because the first answer may still be on its way.
 LOST = 0.5
-#: The last command is sent so many times, because a robot may lose a command; and the time between
-#: two of them [s].
+#: Number of times that the last command is sent, because a robot may lose a command; and the time
+#: between two of these commands [s].
 REPEATS, PAUSE = 20, 0.005
 
 

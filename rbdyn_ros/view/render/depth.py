@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Draw depths and segmentations: the same as by casting rays, in a fraction of the time.
 
-The shapes are those that rays hit: triangles, and solids whose surfaces are solved for each pixel.
+The shapes are the same as for rays: triangles, and solids with a surface solved for each pixel.
 """
 
 from typing import Any

@@ -86,7 +86,7 @@ class Renderer(OffScreen):
     ) -> tuple[ColorSpec, Place]:
         """Return a camera and its pose so that the whole robot is visible at these instants.
 
-        All obstacles are visible too, except those that are much larger than the robot.
+        All obstacles are visible too, except obstacles that are much larger than the robot.
 
         Args:
             instants: instants of the robot.

@@ -63,7 +63,7 @@ MOST_LABELS = 300
 
 
 def frame_labels(m: Model, near: float) -> list[tuple[int, Array, str]]:
-    """Return the labels of frames: a body, a position in it (3,) and a text for each.
+    """Return the labels of frames: for each a body, a position (3,) in the body, and a text.
 
     Frames of one body that are closer than `near` [m] share a label, because their labels would
     cover each other.
@@ -163,7 +163,7 @@ class Nodes:
         return found
 
     def _remade(self, layer: str, before: dict[Any, list[Any]]) -> list[Any]:
-        """Return the nodes of a layer in the present scene; remove those no longer needed.
+        """Return the nodes of a layer in the present scene, and remove nodes no longer needed.
 
         `before`: the nodes of the layer in the last scene, by the key of their part.
         """

@@ -165,7 +165,7 @@ class _Guard:
                 return connection.respond(HTTPStatus.FORBIDDEN, f"{reason}\n")
             response = process_request(connection, request)
             if response is not None:
-                # only known pages may show the view in a frame; it may connect to no other server
+                # only known pages may show the view in a frame; the view may use no other server
                 talks = f"connect-src 'self' ws://{host} data: blob:"
                 policy = f"frame-ancestors {self.frames}; {talks}"
                 response.headers["Content-Security-Policy"] = policy

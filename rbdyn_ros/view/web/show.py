@@ -86,7 +86,7 @@ class Show:
         return self.nodes.pose(self.m.body_names.index(body))
 
     def move(self, m: Model, looks: Appearance) -> None:
-        """Show the robot with other objects; nodes of parts in both, layers and camera are kept.
+        """Show the robot with other objects; keep layers, camera and nodes of unchanged parts.
 
         Args:
             m: the Model with these objects.

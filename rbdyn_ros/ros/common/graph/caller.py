@@ -136,7 +136,7 @@ class Caller:
 
     @contextmanager
     def _mailbox(self) -> Iterator[Mailbox]:
-        """Make the mailbox of a call; `close` waits for the end of the block."""
+        """Yield the mailbox of a call; `close` waits for the end of the block."""
         mailbox: Mailbox = queue.SimpleQueue()
         with self._lock:
             self._check_open()

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """An interactive marker of a tool for RViz: while the mouse drags the marker, the tool follows.
 
-The topics are those of interactive_markers: ~/tool_marker/update, ~/tool_marker/feedback and the
+As in interactive_markers the topics are ~/tool_marker/update, ~/tool_marker/feedback and the
 service ~/tool_marker/get_interactive_markers.
 """
 

@@ -18,8 +18,9 @@ from rbdyn_ros.ros.common.graph.qos import reliable
 from rbdyn_ros.ros.simulator.graph.claims import CLOCK, Claims
 from rbdyn_ros.ros.simulator.topics.outputs import HEARTBEAT
 
-#: Time to discover other nodes [s]. A DDS participant announces itself every 3 s. A participant
-#: that is new often misses the replies to its announcement, and must wait for the next ones.
+#: Time to discover other nodes [s]. A DDS participant announces itself every 3 s. A new
+#: participant often misses the replies to its first announcement, and must wait for the next
+#: announcements.
 DISCOVERY = 3.5
 #: A discovered publisher sends a message within this time [s], even if its simulation is paused.
 AUDIBLE = HEARTBEAT + 0.5

@@ -159,7 +159,7 @@ class Entities:
         return self.states([name])[0][1]
 
     def states(self, names: Sequence[str]) -> list[tuple[int, Motion]]:
-        """Return stamp [ns] and motion of each entity; those of one loop are from one state."""
+        """Return stamp [ns] and motion of each entity; entities of a loop have the same state."""
         found, latest = self._found, dict[Robot, LoopState]()
         for robot in {found[name].robot for name in names}:
             latest[robot] = robot.loop.readout.latest()

@@ -20,7 +20,8 @@ LONG_WAIT = 5.0
 def has_locked_drive(m: Model, joint: int) -> bool:
     """Return whether a fault of a joint means that its drive has locked.
 
-    That is so if the joint has a prescribed motion, because its state cannot diverge.
+    The drive has locked if the joint has a prescribed motion: the state of such a joint cannot
+    diverge.
     """
     return joint >= 0 and bool(m.jnt_class[joint] == JointClass.DRIVEN)
 

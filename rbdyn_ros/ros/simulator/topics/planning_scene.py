@@ -246,7 +246,7 @@ def held_objects(content: SceneContent, state: LoopState, links: list[str]) -> d
 
 
 def _welded(welds: tuple[Weld, ...], links: list[str]) -> dict[str, str]:
-    """Return for each object that is welded to a link of a robot this link."""
+    """Return the links of robots to which objects are welded, by the name of the object."""
     pairs = [(weld.link, weld.to) for weld in welds]
     pairs += [(to, link) for link, to in pairs]
     return {one: other for one, other in pairs if one in links and other not in links}

@@ -148,8 +148,9 @@ class Reception:
     def _stamped_tick(self, stamp: int) -> int | None:
         """Return the tick that a command in lock-step answers; None: no tick has its stamp.
 
-        While time waits for commands, RbdynError refuses all ticks but the present one. While time
-        runs freely after a timeout, an answer to a past tick makes the loop wait again.
+        While time waits for commands, only the present tick is accepted; else RbdynError is
+        raised. While time runs freely after a timeout, an answer to a past tick makes the loop
+        wait again.
         """
         time, now = self._loop.time, self._loop.time.tick
         tick = self._stamps.tick_of(stamp)

@@ -167,7 +167,7 @@ class NodeRecorder:
     def heard(
         self, node: Node, kind: Any, topic: str, callback: Callable[[Any], None], qos: Any
     ) -> Callable[[bytes], None]:
-        """Return a callback that records the bytes of a message and passes it to `callback`."""
+        """Return a callback that records the bytes of a message and calls `callback` with it."""
         name, typename = node.resolve_topic_name(topic), type_name(kind)
         metadata = _metadata(qos)
 
@@ -212,7 +212,7 @@ class RecordedPublisher(Publisher):  # type: ignore[type-arg]  # it is generic o
 
 
 class RecordedTopics:
-    """Mixin for a Node: if the node has a recorder, it records all topics that are opened.
+    """Mixin for a Node: the recorder, if there is one, records all topics that the node opens.
 
     Attributes:
         recorder: recorder of the node; None: record nothing.

@@ -100,7 +100,7 @@ class TopicBasedParser:
     def _owners(self, kind: str, names: Sequence[str], count: int) -> Sequence[str]:
         """Return the joints of the numbers in an array of length `count`.
 
-        An array has a number for each joint of the message, or only for those with the interface.
+        An array has a number for each joint of the message, or only for joints with the interface.
         """
         if count == 0:
             return ()

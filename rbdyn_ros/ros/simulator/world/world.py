@@ -225,7 +225,7 @@ class World:
         return compose(inverse(IN_PLACE if new else places.of(to)), places.of(link))
 
     def others(self, link: str, to: str) -> tuple[Weld, ...]:
-        """Return all attachments except those between these two links.
+        """Return all attachments except attachments of these two links to each other.
 
         Raises:
             RbdynError: the links are not attached.
