@@ -162,7 +162,7 @@ class ArmClient:
         as_command: bool = False,
         clamp: bool = False,
     ) -> Efforts:
-        """Return M (qacc_d + Kd (qvel_d - qvel) + Kp (q_d - q)) + C qvel + g.
+        """Return the efforts M (qacc_d + Kd (qvel_d - qvel) + Kp (q_d - q)) + C qvel + g.
 
         All given mappings must name the same joints; the answer has these joints.
 

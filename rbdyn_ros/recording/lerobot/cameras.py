@@ -121,7 +121,7 @@ class Cameras:
             yield name, stamp, picture
 
     def _check_size(self, camera: Camera, height: int, width: int) -> None:
-        """Raise ParameterError if a size differs from the camera's, or no video can have it."""
+        """Raise ParameterError if a size is not the camera's, or is impossible in a video."""
         text = ""
         if (height, width) != (camera.height, camera.width):
             text = f"changes from {camera.width} x {camera.height} to {width} x {height}"

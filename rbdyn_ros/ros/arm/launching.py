@@ -246,7 +246,7 @@ def _robot_of_scene(arm: Mapping[str, Any]) -> RobotFile | None:
 
 
 def _lockstep(arm: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the simulator's parameters for lock-step, or {} if it must run in real time.
+    """Return the simulator's parameters for lock-step, or {} if it runs in real time.
 
     Lock-step needs commands with a stamp, and the list of the commanded joints. Time can then wait
     for the commands, because there is no real device.

@@ -119,7 +119,8 @@ class UnitreeMotors:
 class Rise:
     """The motion of the joints from their present positions to a pose, before a policy acts.
 
-    Each state advances it by at most LONGEST, so that the joints do not jump if states are lost.
+    Each state advances the motion by at most LONGEST, so that the joints do not jump if states are
+    lost.
 
     Args:
         pose: (n,) positions at the end of the motion [rad].

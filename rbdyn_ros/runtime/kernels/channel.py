@@ -140,7 +140,8 @@ def _is_lost(s, probability, purpose):
 def _delay(s, delay, jitter, purpose):
     """Return the random delay of the message that arrives in this tick [ticks].
 
-    delay, jitter: its bounds [ticks]; purpose: stream of random numbers, see noise.py.
+    delay, jitter: the least delay, and the greatest addition to it [ticks]; purpose: stream of
+    random numbers, see noise.py.
     """
     drawn = uniform(s.seed, s.tick - s.seeded_tick, purpose, 0)
     # records older than nring - 2 ticks are overwritten

@@ -155,7 +155,7 @@ def _set_state(m, d, still, s):
 
 @kernel
 def _skip_tick(s):
-    """Count a tick without a step; it does not shorten trajectories and wrenches."""
+    """Count a tick without a step; this does not shorten trajectories and wrenches."""
     wait_a_tick(s)
     s.tick += 1
     s.traj_start += 1

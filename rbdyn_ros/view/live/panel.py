@@ -155,7 +155,7 @@ class Live:
                 robot.look()
 
     def _hold(self) -> None:
-        """Repeat commands and pulls while a browser is connected; end them if none is."""
+        """Repeat commands and pulls; end them all if no browser is connected."""
         try:
             while not self._ended.wait(self._repeat):
                 watched = bool(self._server.get_clients())

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Watch a goal of a gripper; it ends as in gripper_controllers."""
+"""Watch a goal of a gripper; the goal ends as in gripper_controllers."""
 
 from dataclasses import dataclass
 from types import SimpleNamespace

@@ -32,7 +32,7 @@ def time_message(nanoseconds: int) -> Time:
 
 
 def _int32(seconds: int) -> int:
-    """Return seconds, wrapped to the 32 bits of a Time if they exceed them."""
+    """Return seconds, wrapped to the 32 bits of a Time."""
     return (seconds + 2**31) % 2**32 - 2**31
 
 

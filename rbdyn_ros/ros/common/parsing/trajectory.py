@@ -59,7 +59,7 @@ class TrajectoryParser:
         self._speed = dict(zip(names, m.jnt_velocity[joints].tolist(), strict=True))
 
     def parse(self, message: Any, now_ns: int) -> TrajectoryOrder | None:
-        """Return the trajectory from now on, without points in the past; None if it has no points.
+        """Return the trajectory from now on, without points in the past; None: no points.
 
         Args:
             message: trajectory_msgs/JointTrajectory. With stamp 0 it starts now. Without points it

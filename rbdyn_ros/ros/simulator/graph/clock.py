@@ -127,9 +127,9 @@ class ClockClaim:
             self._node.get_logger().warning("no message came on /clock: stamps begin at 0")
 
     def watch(self) -> None:
-        """Warn once if another node keeps publishing /clock, unless it is a later simulator.
+        """Warn once if another node keeps publishing /clock.
 
-        A later simulator gives way.
+        A simulator that started later gives way, so this does not warn of its node.
         """
         now = time.monotonic()
         strangers: list[str] = []

@@ -20,7 +20,7 @@ PAGE = "docs/guides/beside_the_simulator.md"
 
 
 def advice(topics: Collection[str]) -> str:
-    """Return the remedy for a node that also publishes these of STATES, DESCRIPTION and TF."""
+    """Return the remedy for a node that publishes topics, some of STATES, DESCRIPTION and TF."""
     if STATES in topics:
         return (
             "its states alternate with the simulated ones in every subscriber; end it "

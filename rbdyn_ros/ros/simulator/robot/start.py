@@ -71,8 +71,8 @@ def start_position(m: Model, given: dict[str, Any]) -> Array:
     """Return qpos at the start (nq,).
 
     Named joints are at the given positions. In a tree, all other joints are at 0. If 0 is outside
-    a joint's limits, the joint is in the middle of them, or at its only limit. With closed loops,
-    the other joints are at the closed position nearest to m.qpos0.
+    a joint's limits, the joint is in the middle of its limits, or at its only limit. With closed
+    loops, the other joints are at the closed position nearest to m.qpos0.
 
     Args:
         m: the robot.

@@ -105,7 +105,7 @@ def _name_of(uri: str) -> str:
 
 
 def _name_in(text: str) -> str:
-    """Return the name of the robot or of the first model in a text; "" if it has no name."""
+    """Return the name of the robot or of the first model in a text; "" if the text has no name."""
     root = root_of_text(text)
     if root not in _NAMED or len(text) > guard.MAX_BYTES:
         return ""

@@ -130,7 +130,7 @@ class Spawning(results.OfferedServices):
         return SpawnedRobot(space, urdf, None)
 
     def _pose(self, stamped: Any) -> Pose:
-        """Return a pose in the world; its frame may be an entity's. Refuse unknown frames."""
+        """Convert a pose in the frame of an entity to the world; refuse unknown frames."""
         position = vector_numbers(stamped.pose.position)
         quaternion = quaternion_numbers(stamped.pose.orientation)
         try:

@@ -57,7 +57,7 @@ class BaseJoints(Protocol):
 
 
 def _dofs(m: Model, names: tuple[str, ...]) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
-    """Return the present dofs of joints; they change when objects are added or deleted."""
+    """Return the present dofs of joints; the dofs change when objects are added or deleted."""
     return np.array([m.jnt_dofadr[m.jnt_names.index(name)] for name in names], np.int64)
 
 
@@ -126,7 +126,7 @@ class WheelJoints(WheelOdometry):
 
 
 class PlanarJoints:
-    """Two slides and a hinge below the base: it moves with exactly the commanded twist."""
+    """Two slides and a hinge below the base, which moves with exactly the commanded twist."""
 
     def __init__(self) -> None:
         self.reset()

@@ -20,7 +20,7 @@ MICROSECOND = 1e6  # microseconds per second
 
 @dataclass(frozen=True, slots=True)
 class DiagnosisLimits:
-    """Limits of a quantity: above the first it is a warning, above the second an error."""
+    """Limits of a quantity: above the first a warning, above the second an error."""
 
     warn: float
     error: float
