@@ -32,8 +32,8 @@ class Series:
         topic: full name of the topic.
         names: names of the joints (k); empty: the topic has no names.
         time: (p,) times of the messages since the start of the run [s].
-        position, velocity, effort: (p, k) numbers of the messages; NaN: a message lacks the
-        number.
+        position, velocity, effort: (p, k) numbers of the messages [m or rad], [m/s or rad/s],
+            [N or N m]; NaN: a message lacks the number.
     """
 
     topic: str

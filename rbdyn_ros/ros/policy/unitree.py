@@ -98,7 +98,7 @@ class UnitreeMotors:
         """Return the serialised LowCmd of position targets (n) in the order of the policy.
 
         Raises:
-            RbdynError: a target is so large that its motor would follow no position.
+            RbdynError: a target is so large that the motor would not control its position.
         """
         if (most := float(np.abs(target).max())) >= NO_POSITION:
             limit = f"a motor takes less than {NO_POSITION:g}"

@@ -213,7 +213,7 @@ class Hand:
 
 
 def rotation(vector: Array) -> Array:
-    """Return the matrix (3, 3) of a rotation vector, with an angle of at most MOST_TURN."""
+    """Return the matrix (3, 3) of a rotation vector [rad]; limit its angle to MOST_TURN."""
     angle = float(np.linalg.norm(vector))
     axis = vector / max(angle, 1e-12)
     half = 0.5 * min(angle, MOST_TURN)

@@ -36,8 +36,8 @@ def start_view(
         port: as for open_server.
         address: as for open_server.
         say: called from another thread with the address, a warning, or the reason of a failure.
-        spawned: process to use for the view, which the end of the view ends; None: start a new
-            process, see spawn.
+        spawned: process to use for the view, which ends with the view; None: start a new process,
+            see spawn.
 
     Raises:
         ParameterError: viser is not installed.

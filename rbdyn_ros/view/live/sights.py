@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The folder "Sensors" of a live view with pictures of cameras; and lidar points in the scene."""
+"""Show pictures of cameras in the folder "Sensors" of a live view, lidar points in its scene."""
 
 import time
 from collections.abc import Callable, Sequence

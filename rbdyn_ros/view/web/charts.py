@@ -291,6 +291,6 @@ class Charts:
 
 
 def _scales(signals: Array) -> Any:
-    """Return the scales of a chart, because uPlot would draw a constant 0 at the edge."""
+    """Return the scales of a chart; by default uPlot would draw a constant 0 at the edge."""
     flat = np.abs(signals).max(initial=0.0) < FLAT
     return {"x": {"time": False}, "y": {"range": (-FLAT, FLAT)} if flat else {}}

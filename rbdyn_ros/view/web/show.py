@@ -177,7 +177,7 @@ def place(camera: Any, position: Array, target: Array) -> None:
 
 
 def spread(camera: Any) -> float:
-    """Return the factor by which the camera must be farther away; above 1 on an upright page."""
+    """Return the factor by which the camera must be farther away; 1 unless the page is upright."""
     width, height = int(camera.image_width), int(camera.image_height)
     return max(1.0, height / max(width, 1))
 

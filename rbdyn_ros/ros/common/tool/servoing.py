@@ -107,7 +107,7 @@ class ServoStatus:
         self._say(text)
 
     def halts(self, why: str) -> None:
-        """Publish that the tool stops, and why, although twists arrive."""
+        """Publish that the tool stops although twists arrive, and why."""
         self._say(f"halted: {why}")
 
     def holds(self) -> None:

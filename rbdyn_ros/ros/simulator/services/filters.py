@@ -71,7 +71,7 @@ class _Translation:
     def __init__(self, pattern: str, places: int) -> None:
         self.text = ""
         self._places, self._ways = places, places  # a match may begin at any position
-        self._open: list[int] = []  # number of ways before each group that is open
+        self._open: list[int] = []  # number of ways before each open group
         self._inside = 0  # number of ways to match the last atom; 0: nothing to repeat
         for token in TOKEN.finditer(pattern):
             self._take(token)

@@ -20,7 +20,7 @@ from rbdyn_ros.runtime.state import LoopState
 from rbdyn_ros.runtime.types import Wrench
 
 MARKER_PERIOD = 1.0 / 30.0  # time between two publications [s]
-METRES_PER_NEWTON = 0.005  # length of an arrow by its force [m/N] or torque [m/(N m)]
+METRES_PER_NEWTON = 0.005  # length of an arrow per force [m/N], per torque [m/(N m)]
 SHORTEST, LONGEST = 0.05, 1.0  # lengths of an arrow [m]
 SHAFT, HEAD = 0.015, 0.03  # diameters [m]
 COLOURS = {"force": (0.9, 0.2, 0.1, 0.9), "torque": (0.1, 0.4, 0.9, 0.9)}

@@ -43,7 +43,7 @@ INT16 = 32767.0
 
 
 def unitree_period(period_ns: int) -> int:
-    """Return the period of lowstate [ticks]."""
+    """Return the period of lowstate [ticks]; period_ns: duration of a tick [ns]."""
     return max(1, round(NANOSECONDS / (RATE * period_ns)))
 
 

@@ -191,7 +191,7 @@ def robots_alone(begin: World, now: World) -> World:
 def loaded(
     begin: World, now: World, file: WorldFile, parts: SceneParts
 ) -> tuple[World, list[Finding]]:
-    """Return the initial robots with the objects and obstacles of a file; and warnings.
+    """Return the initial robots with the objects and obstacles of a file, and the warnings.
 
     Args:
         begin: as for robots_alone.
@@ -210,7 +210,7 @@ def loaded(
     if m.njnt > 0 and m.body_names[1] not in loose.objects:
         m, more = out_of_obstacles(m)
         findings += more
-    raised = m.qpos0 - world.start  # not 0 only for the heights of raised bodies
+    raised = m.qpos0 - world.start  # is 0 except at the heights of raised bodies
     moved = world.m.replaced(qpos0=world.m.qpos0 + raised)
     warnings = [finding for finding in findings if finding.severity == "warning"]
     return replace(world, m=moved, start=np.array(m.qpos0)), warnings
