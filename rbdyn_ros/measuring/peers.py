@@ -74,7 +74,10 @@ def _line(error: Exception) -> str:
 
 
 def mujoco_model(urdf: str, floating_base: bool = False, timestep: float = 0.001) -> Any:
-    """Return the fastest MuJoCo model of a URDF: fixed links fused, no contact, no constraints."""
+    """Return the fastest MuJoCo model of a URDF: fixed links fused, no contact, no constraints.
+
+    timestep: duration of a step [s].
+    """
     import mujoco
 
     # without this, MuJoCo writes a log to the working directory

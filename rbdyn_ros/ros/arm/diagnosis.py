@@ -21,7 +21,7 @@ class AnswerTimes:
         self._count = 0
 
     def add(self, microseconds: float) -> None:
-        """Add a duration."""
+        """Add a duration [us]."""
         self._ring[self._count % REMEMBERED] = microseconds
         self._count += 1
 

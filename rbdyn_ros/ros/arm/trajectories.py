@@ -215,7 +215,10 @@ class TrajectoryController(Controller):
         return self.move_tool(message.header.frame_id, servo_twist(message))
 
     def move_tool(self, frame: str, twist: Array) -> JointRates | None:
-        """Move the tool by a twist (6,) in the axes of a frame; see follow_twist."""
+        """Move the tool by a twist (6,) in the axes of a frame.
+
+        Returns and errors are as for follow_twist.
+        """
         assert self.servo is not None
         if frame == "world" and frame not in self._m.frame_names:
             frame = ""

@@ -54,7 +54,7 @@ def invert(m: Model, still: Data) -> None:
 
 @kernel
 def effort_limit(s: Shared, k: int) -> float:
-    """Return the effort limit of dof k, which mode GRIP may set below the limit of the joint."""
+    """Return the effort limit of dof k [N or N m]; mode GRIP may lower it."""
     if s.mode[k] == GRIP and s.held[k] == 1 and s.traj_column[k] < 0:
         return min(s.dof_effort[k], s.order[2, k])
     return s.dof_effort[k]

@@ -109,7 +109,7 @@ def animate(
 def _given(
     m: Model, motion: ArrayLike, contacts: Sequence[ArrayLike] | None, duration: object, fps: float
 ) -> list[Instant]:
-    """Return the instants of an array of positions; raise ParameterError if it is invalid."""
+    """Return the instants of positions at fps [Hz]; raise ParameterError if one is invalid."""
     try:
         qpos = np.asarray(motion, np.float64)
     except (TypeError, ValueError):
@@ -150,7 +150,12 @@ def _contacts(contacts: Sequence[ArrayLike] | None, frames: int) -> list[Array]:
 
 
 def _simulated(m: Model, d: Data, duration: float, fps: float) -> list[Instant]:
-    """Simulate a Data; return its instants, or raise ParameterError or ModelError."""
+    """Simulate a Data for a duration [s]; return its instants at fps [Hz].
+
+    Raises:
+        ParameterError: there are more than MOST_FRAMES frames.
+        ModelError: the Data belongs to another Model, or the simulation diverges.
+    """
     check_pair(m, d)
     frames = 1 + round(duration * fps)
     if frames > MOST_FRAMES:

@@ -84,7 +84,10 @@ class _Picture:
         self.figure, self.axes = self.paper(np.vstack([places, *self.curves]), side)
 
     def paper(self, points: Array, side: float) -> "tuple[Figure, Axes]":
-        """Return a figure and axes that contain the points (n, 2), with a margin, and a title."""
+        """Return a figure and axes for points (n, 2) [inch], with margins and a title.
+
+        side: additional margin on the left and on the right [inch].
+        """
         m = self.m
         title = f"{_shown(m.name)}:  N_B = {m.graph.N_B}, N_J = {m.graph.N_J}, N_L = {m.graph.N_L}"
         left, bottom = points.min(axis=0) - MARGIN - (side, 0.15)
@@ -157,7 +160,7 @@ class _Picture:
                        zorder=2)  # fmt: skip
 
     def write(self, x: float, y: float, text: str, size: float, color: str) -> None:
-        """Write a text on a white ground, centred at a point."""
+        """Write a text on a white ground, centred at a point [inch]; size: font size [pt]."""
         half = 0.5 * np.array([_width(text, size), 1.3 * size / 72.0])
         self.taken.append(np.array([x - half[0], y - half[1], x + half[0], y + half[1]]))
         background = {"boxstyle": "square,pad=0.05", "facecolor": "white", "edgecolor": "none"}

@@ -124,7 +124,10 @@ def _coordinates(m: Model) -> list[_Coordinate]:
 
 
 def _turns(at: int) -> list[tuple[str, str, int | None, int]]:
-    """Return the three rotation-vector coordinates for the quaternion at an index in qpos."""
+    """Return the three rotation-vector coordinates for the quaternion at an index in qpos.
+
+    A coordinate is (name, unit, -1 - index, axis), see _Coordinate.
+    """
     return [(f"rotation {axis}", "rad", -1 - at, j) for j, axis in enumerate("xyz")]
 
 

@@ -44,7 +44,7 @@ def projection(
 
 
 def parallel(reach: float) -> Array:
-    """Return the projection of parallel light: x and y within `reach`, z within 4 `reach`."""
+    """Return the projection of parallel light: x, y up to +-`reach`, z from 0 to 4 `reach` [m]."""
     scale = 1.0 / reach
     return np.array(
         [[scale, 0, 0, 0], [0, scale, 0, 0], [0, 0, 0.5 * scale, -1.0], [0, 0, 0, 1.0]]

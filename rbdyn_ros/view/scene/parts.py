@@ -35,7 +35,7 @@ MASS: Color = (0.84, 0.37, 0.0, 1.0)
 OBSTACLE: Color = (0.62, 0.60, 0.56, 1.0)
 OBJECT: Color = (0.90, 0.62, 0.0, 1.0)
 
-#: Thickness of flat shapes, and size of the largest mass ball, relative to the robot's size.
+#: Thickness of flat shapes, and radius of the largest mass ball, relative to the robot's size.
 THINNEST, LARGEST_BALL = 1e-3, 0.02
 
 _PICKS = np.array([[x, y, z] for x in (0, 1) for y in (0, 1) for z in (0, 1)])
@@ -184,7 +184,10 @@ def geometry_shape(m: Model, g: int) -> Shape | None:
 
 
 def inertia_boxes(m: Model, size: float, color: Color = INERTIA) -> list[Part]:
-    """Return for each body a homogeneous box with its mass and inertia."""
+    """Return for each body a homogeneous box with its mass and inertia.
+
+    size: size of the robot [m], for the least thickness of a box.
+    """
     (box,) = surfaces_of(Box((1.0, 1.0, 1.0)))
     return _for_inertia(m, box, 1.0, color, size)
 
@@ -224,7 +227,11 @@ def _for_inertia(
 
 
 def mass_balls(m: Model, size: float) -> list[Part]:
-    """Return for each body a ball at its com, with a volume proportional to its mass."""
+    """Return for each body a ball at its com, with a volume proportional to its mass.
+
+    The largest radius is LARGEST_BALL times `size`, the size of the robot [m]. No radius is
+    smaller than a quarter of the largest.
+    """
     (ball,) = surfaces_of(Sphere(1.0))
     bodies = massive_bodies(m)
     heaviest = m.body_mass[bodies].max(initial=0.0)

@@ -186,7 +186,7 @@ class Gripper:
         return GripperGoal(position, fastest, strongest)
 
     def staying(self, position: float) -> GripperGoal:
-        """Return the goal to stay at a measured position, clamped to the stroke."""
+        """Return the goal to stay at a measured position [m or rad], clamped to the stroke."""
         place = min(max(position, self.lower), self.upper)
         return GripperGoal(place, self.most_velocity, self.most_effort)
 

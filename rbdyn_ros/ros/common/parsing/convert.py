@@ -59,7 +59,7 @@ def inertia_numbers(message: Any) -> tuple[float, tuple[float, ...], tuple[float
 
 
 def fill_inertia(message: Any, mass: float, com: Array, inertia: Array) -> None:
-    """Fill a geometry_msgs/Inertia; inertia: (6,) Ixx Iyy Izz Ixy Ixz Iyz."""
+    """Fill an Inertia: mass [kg], com [m], inertia (6,) Ixx Iyy Izz Ixy Ixz Iyz [kg m^2]."""
     message.m = float(mass)
     fill_vector(message.com, com.tolist())
     xx, yy, zz, xy, xz, yz = inertia.tolist()

@@ -185,7 +185,10 @@ class MobileBase:
             self._transforms.publish(self._tf(stamp_ns, state))
 
     def _drive(self, stamp_ns: int, state: LoopState, period: float) -> None:
-        """Command a twist nearer to the newest cmd_vel, or to rest after its timeout."""
+        """Command a twist nearer to the newest cmd_vel, or to rest after its timeout.
+
+        period: time since the last call [s].
+        """
         given = self._target
         if given is None:
             return

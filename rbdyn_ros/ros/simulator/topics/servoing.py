@@ -224,7 +224,7 @@ class ServoTopic:
         """Update the positions from a state; return False if measured positions are not finite.
 
         A motion begins with the measured velocities. If nothing was measured, the positions follow
-        from the last velocities.
+        from the last velocities over the period [s].
         """
         if not self._moving:
             self._place = None  # another node may have moved the joints since
