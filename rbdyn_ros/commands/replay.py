@@ -75,7 +75,7 @@ def _replay(options: argparse.Namespace) -> int:
 
 
 def _against(options: argparse.Namespace) -> int:
-    """Compare a recording with simulations of two robots under its efforts; return exit status."""
+    """Compare a recording with two robots simulated under its efforts; return the exit status."""
     from rbdyn_ros.identification.reports.free_motion import (
         SUFFIXES,
         draw_free_motion,

@@ -111,7 +111,7 @@ class Change:
     prepared: Sequence[Callable[[], None]]
 
     def settled(self, d: Data) -> "Change":
-        """Return the change with its newest weld in the relative pose of the links in a state."""
+        """Return the change; its newest weld keeps the relative pose of the links in d."""
         places = Places(self.before.m, d.qpos, d.time)
         after = self.after.settled(self.before, places)
         return replace(self, after=after, m=after.with_weld_pose(self.m))

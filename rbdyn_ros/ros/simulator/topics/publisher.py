@@ -57,7 +57,7 @@ class Publisher:
             timeout = round(POLL * NANOSECONDS)
             stream(self._places, self._wakeup.descriptor, timeout, self._scratch)
             for outputs in self._robots:
-                # after this state, compiled code publishes the states without news
+                # after this state, compiled code publishes the plain states, see kernels/stream.py
                 outputs.publish_next()
             now = time.monotonic()
             if now > checked + POLL:  # one robot may be paused while others run

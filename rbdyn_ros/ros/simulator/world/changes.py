@@ -74,7 +74,7 @@ def begun(
 
 
 def _name(scene: Description) -> str:
-    """Return a name for the robot that no object or obstacle has, nor a floor added later."""
+    """Return a name for the robot that differs from all objects, obstacles and later floors."""
     others = {FLOOR.name, *scene.objects, *(obstacle.name for obstacle in scene.obstacles)}
     return free_name(f"{scene.name}_robot" if scene.name in others else scene.name, others)
 
