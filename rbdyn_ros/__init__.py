@@ -7,17 +7,18 @@
     d = rb.make_data(m)
     rb.step(m, d, 1000)
 
-A Model is static, a Data is the state of one robot; names, layouts and frames are MuJoCo's.
+A Model does not change, and a Data is the state of one robot. Names, layouts and frames are the
+same as in MuJoCo.
 
-The public names are listed in __init__.pyi, which type checkers and editors read. Each is imported
-when it is first used (PEP 562): `import rbdyn_ros` loads neither NumPy nor Numba, and loading a
-URDF does not import rollouts, pictures or recordings. The __getattr__ for this makes `rb.step`
-some 10 ns slower, unlike `from rbdyn_ros import step`.
+The public names are listed in __init__.pyi, which type checkers and editors read. Each name is
+imported when it is first used (PEP 562). So `import rbdyn_ros` loads neither NumPy nor Numba, and
+loading a URDF does not import rollouts, pictures or recordings. The __getattr__ for this makes a
+call of `rb.step` about 10 ns slower, but not a call after `from rbdyn_ros import step`.
 """
 
 __version__ = "1.0.0"
 
-_modules: dict[str, str] = {}  # module of each public name, read from __init__.pyi
+_modules: dict[str, str] = {}  # the module of each public name, from __init__.pyi
 
 
 def _read_names() -> dict[str, str]:
@@ -45,7 +46,7 @@ def __getattr__(name: str) -> object:
 
     from rbdyn_ros.collector import uncollected
 
-    # garbage collection of modules takes a fifth of the time of a start
+    # the garbage collector would take a fifth of the time of these imports
     with uncollected(lasting=True):
         value = _load(name)
         # this import registers the checks of Models, which unpickling needs too
@@ -60,7 +61,7 @@ def _load(name: str) -> object:
     module = importlib.import_module(_modules[name])
     if not hasattr(module, name):
         importlib.import_module(f"{_modules[name]}.{name}")
-    # the next access finds the name in globals()
+    # store the object in globals(), where the next access finds it
     return globals().setdefault(name, getattr(module, name))
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# Every public name of rbdyn_ros, with the module that defines it.
+# All public names of rbdyn_ros, and the modules that define them.
 
 from rbdyn_ros.actuators.attach import with_actuators as with_actuators
 from rbdyn_ros.actuators.servos import Servos as Servos

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The processes of this package; from their first line on, a signal ends them silently.
+"""Start the processes of this package, which a signal ends silently from the first line on.
 
-Everything else is imported later, as a KeyboardInterrupt during an import prints a traceback.
+Everything else is imported later, because a KeyboardInterrupt during an import would print a
+traceback.
 """
 
 import importlib
@@ -27,7 +28,7 @@ def main() -> None:
 
 
 def simulator() -> None:
-    """Run the node of `ros2 run rbdyn_ros simulator`, which usually ends by a signal."""
+    """Run the node of `ros2 run rbdyn_ros simulator`."""
     _run_node("simulator", "rbdyn_ros.ros.simulator.node", ROBOT)
 
 
@@ -57,7 +58,7 @@ def _run_node(name: str, module: str, example: str) -> None:
 
 
 def _end_at(status: int, *numbers: signal.Signals) -> None:
-    """Let signals end this process, except those that a shell's `&` or nohup ignores."""
+    """Let signals end this process with a status, except signals that `&` or nohup ignores."""
     for number in numbers:
         if signal.getsignal(number) is not signal.SIG_IGN:
             signal.signal(number, lambda *_: os._exit(status))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Types of arrays, for annotations."""
+"""Types of arrays for type annotations."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -11,6 +11,6 @@ Array = NDArray[np.float64]
 Ints = NDArray[np.int64]
 Bools = NDArray[np.bool_]
 
-#: Arrays by name: a dict for writing, and a mapping for reading.
+#: Types of arrays by name: a dict, which can be written, and a mapping, which is only read.
 Arrays = dict[str, NDArray[Any]]
 NamedArrays = Mapping[str, NDArray[Any]]

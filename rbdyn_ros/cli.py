@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The command `rbdyn`: a table of its subcommands; each is a file in `commands`."""
+"""The command `rbdyn` with a table of its subcommands; each is a file in the folder `commands`."""
 
 import contextlib
 import gc
@@ -31,7 +31,7 @@ from rbdyn_ros.commands.trial import add_trial
 from rbdyn_ros.commands.view import add_view
 from rbdyn_ros.errors import did_you_mean, quote
 
-#: The subcommands, in the groups in which `rbdyn` lists them.
+#: Functions that add the subcommands, in the groups in which the help lists these.
 GROUPS: dict[str, tuple[Callable[[Commands], None], ...]] = {
     "A robot's file": (add_check, add_view, add_convert, add_codegen, add_schema),
     "A simulated robot": (add_sim, add_trial, add_moveit, add_layout),
@@ -60,21 +60,21 @@ def main(args: Sequence[str] | None = None) -> None:
     """Run a command of `rbdyn` and exit with its status.
 
     Args:
-        args: the arguments; None: the arguments of this process. The command then handles its
-            signals and terminal, too.
+        args: the arguments; None: the arguments of this process, whose signals and terminal the
+            command then also handles.
     """
     words = list(sys.argv[1:] if args is None else args)
     status: int | str | None
     try:
         try:
             status = _run(words, own_process=args is None)
-        except SystemExit as end:  # argparse exits; its output may not be flushed yet
+        except SystemExit as end:  # from argparse, whose output may not be flushed yet
             status = end.code
         if sys.stdout is not None:  # the shell may have closed stdout
             sys.stdout.flush()
     except KeyboardInterrupt:
         if args is None:
-            signal.signal(signal.SIGINT, signal.SIG_IGN)  # a second Ctrl-C shows no traceback
+            signal.signal(signal.SIGINT, signal.SIG_IGN)  # a second Ctrl-C prints no traceback
         status = INTERRUPTED
     except BrokenPipeError:  # the reader has closed the pipe, as `head` does after its last line
         status = REFUSED
@@ -93,8 +93,7 @@ def main(args: Sequence[str] | None = None) -> None:
 def _end_silently() -> None:
     """Let Ctrl-C end this process without a traceback while Python shuts down.
 
-    Python then also skips the garbage collection of modules, which takes a fifth as long as a
-    start.
+    This also skips the garbage collection of modules, which takes a fifth of the time of a start.
     """
     gc.freeze()
     from rbdyn_ros.commands.line.interrupts import end_at_once, is_ignored
@@ -104,7 +103,7 @@ def _end_silently() -> None:
 
 
 def _prepare_process() -> None:
-    """Let Ctrl-C raise KeyboardInterrupt, but not while kernels compile; show their progress."""
+    """Let Ctrl-C raise KeyboardInterrupt except while kernels compile; show their progress."""
     from rbdyn_ros.commands.line.interrupts import end_by_exception, guard_compiling, is_ignored
 
     guard_compiling()
@@ -119,7 +118,7 @@ def _prepare_process() -> None:
 
 
 def _stdout_fails() -> bool:
-    """Return whether printing fails, for example because the disk is full."""
+    """Flush the output; return whether this fails, for example because the disk is full."""
     try:
         print(flush=True)
     except OSError:
@@ -128,13 +127,13 @@ def _stdout_fails() -> bool:
 
 
 def _discard_stdout() -> None:
-    """Discard buffered output: flushing it at exit would print an error."""
+    """Discard buffered output, because flushing it at exit would print an error."""
     with contextlib.suppress(OSError, ValueError):
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _run(words: list[str], own_process: bool) -> int:
-    """Run a subcommand and return its exit status."""
+    """Run the subcommand in `words` and return its exit status; own_process: see main."""
     cut = words.index(ROS_ARGS) if ROS_ARGS in words else len(words)
     parser, commands = make_parser()
     if not words:
@@ -152,7 +151,7 @@ def _run(words: list[str], own_process: bool) -> int:
 
 
 def make_parser() -> tuple[Parser, Commands]:
-    """Return the parser of `rbdyn`, and its subcommands."""
+    """Return the parser of `rbdyn`, and the collection of its subcommands."""
     parser = _Root(prog="rbdyn")
     parser.add_argument("--version", action="version", version=f"rbdyn {__version__}")
     commands = parser.add_subparsers(required=True, metavar="COMMAND", parser_class=Parser)
@@ -168,7 +167,7 @@ def make_parser() -> tuple[Parser, Commands]:
 
 
 def _check_command(parser: Parser, known: dict[str, Parser], words: list[str]) -> None:
-    """Exit if the first word is not a command, or an option is unknown to the command."""
+    """Exit if the first word is not a command, or the command does not know an option."""
     name = words[0] if words else ""
     if name in known:
         known[name].check_options(words[1:])
@@ -191,7 +190,7 @@ class _Root(Parser):
         return {action.dest: str(action.help) for action in actions}
 
     def format_help(self) -> str:
-        """Return the help."""
+        """Return the help text."""
         summaries = iter(self.summaries().items())
         lines = ["usage: rbdyn COMMAND ...", "", "Rigid-body dynamics of robots, with ROS 2.", ""]
         for title, group in GROUPS.items():

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Work on a cluster of Ray: shards run as tasks, which are retried if a machine is lost.
+"""Run shards of work as tasks on a Ray cluster; Ray retries a task if its machine is lost.
 
-Ray runs code from everybody who reaches the cluster: it belongs on a trusted network.
+Ray runs code from anyone who can reach the cluster, so use it only on a trusted network.
 """
 
 import itertools
@@ -17,16 +17,16 @@ from rbdyn_ros.errors import Finding, ParameterError, RbdynError, quote
 
 #: Number of times that Ray repeats a shard whose process or machine was lost.
 RETRIES = 5
-#: Number of shards in flight per core: one runs, one waits.
+#: Number of submitted shards per core: one runs and one waits.
 AHEAD = 2
-#: Number of shards per core; several shards let all cores end at about the same time.
+#: Number of shards per core; with several shards, all cores end at about the same time.
 PER_CORE = 4
-#: Time for a machine to answer [s].
+#: Longest wait for the answer of a machine [s].
 PATIENCE = 5.0
 
 ALLOWED = "'auto', HOST:PORT of `ray start`, or ray://HOST:PORT"
 
-#: HTTP/2 (RFC 9113, 3.4): the first bytes of a client, with an empty SETTINGS frame; every server
+#: First bytes of an HTTP/2 client, with an empty SETTINGS frame (RFC 9113, 3.4). Every server
 #: answers with a SETTINGS frame, whose fourth byte is 4.
 _PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + bytes((0, 0, 0, 4, 0, 0, 0, 0, 0))
 _SETTINGS = 4
@@ -40,13 +40,13 @@ class LostError(RbdynError):
 
 
 class Cluster:
-    """A connection to Ray; `connected` makes one.
+    """A connection to a Ray cluster; `connected` makes it.
 
     Args:
-        ray: the module of Ray.
+        ray: the imported module ray.
 
     Attributes:
-        cores: number of cores.
+        cores: number of cores of the cluster.
     """
 
     def __init__(self, ray: Any) -> None:
@@ -60,18 +60,19 @@ class Cluster:
         shards: Iterator[S],
         lost: Callable[[S, LostError], R],
     ) -> Iterator[tuple[S, R]]:
-        """Yield shards and their results as they are ready.
+        """Yield each shard and its result as soon as the result is ready.
 
         Args:
-            work: a function of a module; it is called with `shared` and a shard on one of the
-                machines. It may be called again for a shard whose machine is lost.
-            shared: sent to every machine once.
+            work: function at the top level of a module. A machine calls it with `shared` and a
+                shard. If the machine is lost, it is called again for the same shard.
+            shared: object that is sent to every machine once.
             shards: the parts of the work.
-            lost: returns the result of a shard that was lost, or raises the error.
+            lost: called with a shard that Ray has lost and the error; returns a result for it, or
+                raises the error.
 
         Raises:
-            ParameterError: a machine has another version, or the cluster is lost.
-            Exception: what work raises.
+            ParameterError: a machine has another version of rbdyn_ros, or the cluster is lost.
+            Exception: `work` raised it.
         """
         ray = self._ray
         task = ray.remote(max_retries=RETRIES, num_cpus=1)(_checked)
@@ -91,12 +92,12 @@ class Cluster:
                 yield shard, result
         finally:
             for each in flying:
-                with suppress(Exception):  # the machine or the connection may be gone
+                with suppress(Exception):  # the machine or the connection may be lost
                     ray.cancel(each, force=True)
 
 
 def _checked(work: Callable[[Any, S], R], shared: object, shard: S, version: str) -> R:
-    """Compute a shard in a process of Ray; raise ParameterError if it has another version."""
+    """Compute a shard in a process of Ray; raise ParameterError unless it has this version."""
     if version != __version__:
         text = f"a machine of the cluster has rbdyn_ros {__version__}, this one has {version}"
         raise ParameterError(Finding("other-version", text, "error", "ray"))
@@ -104,7 +105,7 @@ def _checked(work: Callable[[Any, S], R], shared: object, shard: S, version: str
 
 
 def _answer(ray: Any, ready: Any) -> Any:
-    """Return the result of a task that has ended, or raise the error with which it ended."""
+    """Return the result of an ended task, or raise the error with which the task ended."""
     try:
         return ray.get(ready)
     except ray.exceptions.RayTaskError as error:
@@ -114,7 +115,7 @@ def _answer(ray: Any, ready: Any) -> Any:
         raise
     except ray.exceptions.RaySystemError as error:
         raise _refused("ray-lost", f"the Ray cluster is lost: {_short(error)}") from error
-    # Ray lost its process or machine more than RETRIES times
+    # Ray has lost the task's process or machine more than RETRIES times
     except ray.exceptions.RayError as error:
         text = f"{RETRIES + 1} times: {_short(error)}"
         raise LostError(Finding("shard-lost", f"Ray lost work {text}", "error", "ray")) from error
@@ -125,8 +126,8 @@ def connected(address: str | bool) -> Iterator[Cluster]:
     """Connect to a cluster until the end of the block.
 
     Args:
-        address: 'auto' or True (of this machine), HOST:PORT, or ray://HOST:PORT. If this process
-            already has a connection to Ray, that connection is used and kept open.
+        address: 'auto' or True for the cluster of this machine, HOST:PORT, or ray://HOST:PORT. If
+            this process already has a connection to Ray, it is used and kept open.
 
     Raises:
         ParameterError: Ray is not installed, or does not answer at the address.
@@ -153,7 +154,7 @@ def connected(address: str | bool) -> Iterator[Cluster]:
 
 
 def check_answers(address: object) -> None:
-    """Raise ParameterError soon if no Ray answers: its own client would try for minutes."""
+    """Raise ParameterError if Ray does not answer; Ray's own client would try for minutes."""
     if address == "auto":
         return
     text = address if isinstance(address, str) else ""
@@ -179,7 +180,7 @@ def check_answers(address: object) -> None:
 
 
 def _speaks_http2(channel: socket.socket) -> bool:
-    """Return whether a server speaks HTTP/2, as Ray does; with TLS return True without a check."""
+    """Return whether a server answers by HTTP/2, as Ray does; with TLS: True, without a check."""
     if os.environ.get("RAY_USE_TLS", "0") not in ("", "0"):
         return True
     try:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Pause the garbage collector while many objects are made that stay in use."""
+"""Pause the garbage collector while many lasting objects are made."""
 
 import gc
 from collections.abc import Iterator
@@ -11,7 +11,8 @@ def uncollected(*, lasting: bool = False) -> Iterator[None]:
     """Pause the garbage collector until the end of the block, if it was on.
 
     Args:
-        lasting: whether objects made in the block go to the oldest generation without a search.
+        lasting: whether to put the objects made in the block into the oldest generation, so that
+            the collector rarely visits them.
     """
     collects = gc.isenabled()
     gc.disable()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The error family: each error has the value found, where it was, and the allowed values."""
+"""The errors of this package: each has what was found, where it was, and what is allowed."""
 
 import difflib
 from collections.abc import Collection, Iterable
@@ -8,9 +8,9 @@ from typing import Literal
 
 Severity = Literal["error", "warning", "note"]
 
-#: Messages show at most this many characters of a name from outside.
+#: Largest number of characters of a name from outside in a message.
 LONGEST_NAME = 100
-#: Messages show at most this many characters of another value from outside.
+#: Largest number of characters of any other value from outside in a message.
 LONGEST_VALUE = 80
 
 
@@ -22,11 +22,10 @@ class Finding:
         code: short kebab-case identifier, stable between releases.
         message: one sentence for a person: what was found, where, what is allowed.
         severity: ``error`` (refused), ``warning`` (accepted, but check it) or ``note``.
-        element: the element that the problem is about, for example ``joint 'elbow'``; may be
-            empty.
-        line: line of the source text, or None where there is no text.
-        found: the offending text or value; may be empty.
-        allowed: what would have been accepted; may be empty.
+        element: the element with the problem, for example ``joint 'elbow'``; may be empty.
+        line: line of the source text; None: there is no text.
+        found: the text or value that is refused; may be empty.
+        allowed: what would be accepted; may be empty.
     """
 
     code: str
@@ -43,9 +42,9 @@ class Finding:
 
 
 class RbdynError(Exception):
-    """Base of every error this package raises on purpose.
+    """Base class of all errors that this package raises on purpose.
 
-    Holds one or more findings; the fields of the first finding are attributes of the error.
+    An error has one or more findings. The fields of the first finding are its attributes.
     """
 
     def __init__(self, findings: Finding | Iterable[Finding], source: str = "") -> None:
@@ -54,7 +53,7 @@ class RbdynError(Exception):
         super().__init__(self._text())
 
     def __reduce__(self) -> "tuple[type[RbdynError], tuple[tuple[Finding, ...], str]]":
-        # all fields are pickled, not only the text
+        # pickle all fields and not only the text
         return type(self), (self.findings, self.source)
 
     @property
@@ -86,11 +85,11 @@ class RbdynError(Exception):
 
 
 class DescriptionError(RbdynError):
-    """The robot's description is refused: text, values or topology."""
+    """The description of a robot is refused, because of its text, values or topology."""
 
 
 class ModelError(RbdynError):
-    """A Model or Data does not support a call."""
+    """A Model or a Data does not support a call."""
 
 
 class ParameterError(RbdynError):
@@ -100,26 +99,27 @@ class ParameterError(RbdynError):
 def not_allowed(
     name: str, value: object, allowed: str, element: str = "", code: str = "bad-argument"
 ) -> ParameterError:
-    """Return the error for an argument whose value is not among the allowed values."""
+    """Return the error about an argument whose value is not allowed."""
     found = shown(value)
     message = f"{name} is {found}; allowed is {allowed}"
     return ParameterError(Finding(code, message, "error", element, None, found, allowed))
 
 
 def bad_argument(element: str, message: str) -> ParameterError:
-    """Return the error for an argument, with this message."""
+    """Return the error about an argument, with this message."""
     return ParameterError(Finding("bad-argument", message, "error", element))
 
 
 def refusal(message: str, code: str = "request", element: str = "") -> RbdynError:
-    """Return the error for a request or a message that is refused."""
+    """Return the error about a request or a ROS message that is refused."""
     return RbdynError(Finding(code, message, "error", element))
 
 
 def quote(text: str, longest: int = LONGEST_NAME) -> str:
     """Quote a text from outside for one line of a message or a log.
 
-    Unprintable characters are escaped as in Python; a long text is cut and ends with "...".
+    Unprintable characters are escaped as in Python. A text with more than `longest` characters is
+    cut and ends with "...".
     """
     cut = text if len(text) <= longest else f"{text[:longest]}..."
     if not cut.isprintable():
@@ -137,15 +137,15 @@ def shown(value: object) -> str:
 
 
 def exactly(number: float) -> str:
-    """Return a number as text with six significant digits, or with more if six are not exact."""
+    """Return a number as text with six significant digits, or all digits if six are not exact."""
     texts = (f"{number:.{digits}g}" for digits in range(6, 18))
     return next((text for text in texts if float(text) == number), "nan")
 
 
 def apart(*numbers: float, digits: int = 6) -> tuple[str, ...]:
-    """Return numbers as text, with more digits than `digits` if unequal numbers would look equal.
+    """Return numbers as text with `digits` digits, or more if unequal numbers would look equal.
 
-    Messages use it to print a number and the limit that it exceeds, so that the two differ.
+    Messages use it to print a number and the limit that the number exceeds.
     """
     unequal = len({float(number) for number in numbers})
     for count in range(digits, 18):
@@ -156,26 +156,26 @@ def apart(*numbers: float, digits: int = 6) -> tuple[str, ...]:
 
 
 def listing(names: Collection[str], most: int = 8) -> str:
-    """Quote and join names; a long list is shortened to its first `most` names and its length."""
+    """Quote and join names; of a long list, show only the first `most` names and the number."""
     text = ", ".join(quote(name) for name in list(names)[:most])
     return text if len(names) <= most else f"{text}, ... ({len(names)} in all)"
 
 
 def counted(number: int, one: str, many: str = "") -> str:
-    """Return a number with its noun: `1 joint`, `2 joints`; `many` is an irregular plural."""
+    """Return a number with a noun, such as `2 joints`; many: the plural if it is irregular."""
     return f"{number} {one if number == 1 else many or f'{one}s'}"
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:
-    """Return `` (did you mean 'x'?)`` for the nearest other name, or an empty string.
+    """Return `` (did you mean 'x'?)`` with the most similar known name, or "".
 
     Upper and lower case count as equal.
     """
-    # A nearest name is always of similar length; the test keeps hostile input from being slow.
+    # a similar name has a similar length; this limit keeps the search fast for hostile input
     longest = min(2 * len(name) + 2, 200)
     candidates = [other for other in known if len(name) <= 2 * len(other) + 2 and other]
     candidates = [other for other in candidates if len(other) <= longest and other != name]
-    # of equally near names, the first is kept
+    # of names that are equal except for upper and lower case, keep the first
     same = {other.lower(): other for other in reversed(candidates)}
     nearest = difflib.get_close_matches(name.lower(), same, n=1, cutoff=0.6)
     return f" (did you mean '{same[nearest[0]]}'?)" if nearest else ""

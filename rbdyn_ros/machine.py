@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The name and the number of cores of this machine, and waiting for processes to end."""
+"""Describe this machine: its processor and cores; and wait for processes to end."""
 
 import os
 import platform
@@ -9,7 +9,7 @@ from typing import Any
 
 
 def processor() -> str:
-    """Return the name of the processor, or its architecture if the name is unknown."""
+    """Return the name of the processor; if it is unknown, the architecture."""
     try:
         lines = Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace").splitlines()
     except OSError:
@@ -20,23 +20,23 @@ def processor() -> str:
 
 def cores() -> int:
     """Return the number of cores that this process may use."""
-    if not hasattr(os, "sched_getaffinity"):  # this function is missing on macOS
+    if not hasattr(os, "sched_getaffinity"):  # macOS lacks this function
         return os.cpu_count() or 1
     return len(os.sched_getaffinity(0))
 
 
 def machine() -> str:
-    """Return processor, cores and Python as one line."""
+    """Return processor, number of cores and Python version as one line."""
     count = cores()
     plural = "" if count == 1 else "s"
     return f"{processor()}, {count} core{plural}, Python {platform.python_version()}"
 
 
 def wait_or_kill(process: subprocess.Popen[Any], seconds: float) -> int:
-    """Wait for a process to end, kill it after a time [s], and return its status."""
+    """Wait for the end of a process, kill the process after a time [s], and return its status."""
     try:
         return process.wait(max(seconds, 0.0))
-    # the process hangs, or is stopped, for example by a debugger
+    # the process hangs, or something such as a debugger has stopped it
     except subprocess.TimeoutExpired:
         process.kill()
         return process.wait()

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Names of MuJoCo and Pinocchio for parts of this package, for hints and for a page of docs.
+"""Names of MuJoCo and Pinocchio with our names, for hints and for a page of the documentation.
 
-Each table maps names of another library to our words for them: names of `rb`, of a Model `m`, or
-of a Data `d`.
+Each table maps a name of another library to what replaces it here: names of `rb`, of a Model `m`,
+or of a Data `d`.
 """
 
 from typing import Literal
@@ -199,7 +199,7 @@ LIBRARIES = {"MuJoCo": MUJOCO, "Pinocchio": PINOCCHIO}
 
 
 def our_words(owner: Owner, name: str) -> str:
-    """Return ``; for MuJoCo's ctrl use d.qfrc_applied``, or "" for a name without a row."""
+    """Return a hint ``; for MuJoCo's ctrl use d.qfrc_applied``; "": the tables lack the name."""
     for library, tables in LIBRARIES.items():
         if name in tables[owner]:
             return f"; for {library}'s {name} use {tables[owner][name]}"
@@ -207,14 +207,14 @@ def our_words(owner: Owner, name: str) -> str:
 
 
 def foreign(owner: Owner) -> set[str]:
-    """Return the names in the tables for an owner."""
+    """Return the names that the tables have for an owner: rb, a Model or a Data."""
     return {name for tables in LIBRARIES.values() for name in tables[owner]}
 
 
 def install_hints(kind: type, owner: Owner) -> None:
-    """Let a class raise an AttributeError with our name for each name in the tables.
+    """Let a class raise an AttributeError with a hint for each name in the tables.
 
-    It adds properties, because a __getattr__ would slow every access to an attribute.
+    This adds properties, because a __getattr__ would slow down every access to an attribute.
     """
     for name in foreign(owner):
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The data files of this package: bundled robots, launch and config files."""
+"""Find the data files of this package: bundled robots, launch and config files."""
 
 from pathlib import Path
 
@@ -12,8 +12,8 @@ ROBOTS = Path("config", "robots")
 def share_dir() -> Path:
     """Return the folder with ``config/`` and ``launch/``.
 
-    It is the repository for a checkout, an editable install and ``colcon build
-    --symlink-install``, and ``<prefix>/share/rbdyn_ros`` for every other install.
+    For a checkout, an editable install and ``colcon build --symlink-install`` it is the
+    repository. For every other install it is ``<prefix>/share/rbdyn_ros``.
 
     Raises:
         ParameterError: the package was installed without its data files.
@@ -32,7 +32,7 @@ def share_dir() -> Path:
 
 
 def bundled_robots() -> tuple[str, ...]:
-    """Return the names of the robots that ship with the package, sorted."""
+    """Return the sorted names of the robots that are bundled with the package."""
     return tuple(sorted(path.stem for path in (share_dir() / ROBOTS).glob("*.urdf")))
 
 
@@ -43,7 +43,7 @@ def bundled_robot(name: str) -> Path:
         name: file name without ``.urdf``, for example ``seven_dof_arm``.
 
     Raises:
-        ParameterError: there is no bundled robot of this name.
+        ParameterError: there is no bundled robot with this name.
     """
     known = bundled_robots()
     if name in known:

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Checks of values and names from outside, shared by readers, builders and the library."""
+"""Checks of values and names from outside, which readers, builders and the library share."""

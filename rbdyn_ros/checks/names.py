@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Check names from outside: whether each is known and unique, and names of files."""
+"""Check names from outside: whether they are known and unique; and kinds of paths."""
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from pathlib import Path
@@ -24,7 +24,9 @@ def name_faults(
     what: str,
     why_not: Callable[[str], str] | None = None,
 ) -> Iterator[tuple[str, str]]:
-    """Yield every refused name and the reason: unknown, named twice, or why_not.
+    """Yield a refused name and the reason for every refusal.
+
+    A name is refused if it is unknown, named twice, or refused by `why_not`.
 
     Args:
         names: names from outside, of any type.
@@ -58,10 +60,10 @@ def chosen(
     element: str | None = None,
     prefix: str = "",
 ) -> tuple[str, ...]:
-    """Return a list of names, all of them known and each named once.
+    """Return a list of names as a tuple, if all are known and none is named twice.
 
     Args:
-        names: a list of strings from outside.
+        names: the list of strings from outside.
         known: all names that exist.
         what: kind of thing that is named, such as "joint".
         why_not: function that returns the reason to refuse a known name, or "" to accept it; None:
@@ -72,7 +74,7 @@ def chosen(
         prefix: beginning of the message, such as "outputs: "; empty: no beginning.
 
     Raises:
-        RbdynError: of the class `error`, about the first refused name.
+        RbdynError: it has the class `error`, and is about the first refused name.
     """
     if isinstance(names, str | bytes) or not isinstance(names, Sequence):
         message = f"{prefix}expected a list of names of {what}s, got {shown(names)}"
@@ -84,14 +86,14 @@ def chosen(
 
 
 def strings(name: str, value: object) -> tuple[str, ...]:
-    """Return a list of strings; a single string is not a list of its letters.
+    """Return a list of strings as a tuple; a single string is refused.
 
     Args:
         name: name of the value in messages, such as "head".
         value: the value from outside.
 
     Raises:
-        ParameterError: the value is anything else.
+        ParameterError: the value is not a list of strings.
     """
     if isinstance(value, str | bytes) or not isinstance(value, Iterable):
         raise not_allowed(name, value, "a list of strings", name)
@@ -111,7 +113,7 @@ def one_of(
     *,
     element: str | None = None,
 ) -> str:
-    """Return the value, if it is one of the known strings.
+    """Return the value if it is one of the known strings.
 
     Args:
         name: name of the value in messages, such as "integrator".
@@ -122,7 +124,7 @@ def one_of(
         element: element of the finding; None: the name.
 
     Raises:
-        RbdynError: of the class `error`, if the value is anything else.
+        RbdynError: the value is anything else; the error has the class `error`.
     """
     if isinstance(value, str) and value in known:
         return value
@@ -136,15 +138,15 @@ def one_of(
 
 
 def free_name(wanted: str, taken: Collection[str]) -> str:
-    """Return the wanted name, with underscores appended until it is free."""
+    """Return the wanted name, with as many underscores appended as make it free."""
     while wanted in taken:
         wanted += "_"
     return wanted
 
 
 def kind_of(path: Path) -> str:
-    """Return "file", "folder", or "" if the path is neither or cannot be read."""
+    """Return "file" or "folder"; "": the path is neither, or cannot be read."""
     try:
         return "file" if path.is_file() else "folder" if path.is_dir() else ""
-    except (OSError, ValueError):  # the name is too long, has a null character, or is private
+    except (OSError, ValueError):  # the name is too long or has a NUL, or access is denied
         return ""

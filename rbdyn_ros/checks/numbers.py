@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Check numbers from outside: their kind, shape and range."""
+"""Check numbers from outside: their type, shape and range."""
 
 import math
 import operator
@@ -12,9 +12,9 @@ import numpy as np
 from rbdyn_ros.arrays import Array
 from rbdyn_ros.errors import Finding, ParameterError, RbdynError, exactly, shown
 
-#: The lengths of the axes of an array; None where an axis may have any length.
+#: Lengths of the axes of an array; None: the axis may have any length.
 Shape = tuple[int | None, ...]
-#: Messages show a vector of the wrong length if it has at most this many numbers.
+#: A message shows a vector of the wrong length if it has at most this number of entries.
 FEW = 12
 
 
@@ -65,7 +65,7 @@ def finite(
     element: str | None = None,
     fill: bool = False,
 ) -> float | Array:
-    """Return one finite number as a float, or an array of them as a read-only copy.
+    """Return a finite number as a float, or an array of finite numbers as a read-only copy.
 
     Strings, booleans and masked numbers are refused.
 
@@ -78,12 +78,12 @@ def finite(
         error: class of the error.
         code: code of the finding.
         above: every number must be greater than this; None: no bound.
-        allowed: what the message allows; empty: derived from shape and range.
+        allowed: text of the message about what is allowed; empty: made from shape and range.
         element: element of the finding; None: the name.
-        fill: whether one number may stand for all of the array.
+        fill: whether one number may stand for all entries of the array.
 
     Raises:
-        RbdynError: of the class `error`, if the value is anything else.
+        RbdynError: the value is anything else; the error has the class `error`.
     """
 
     def refuse(message: str, found: object, wanted: str) -> NoReturn:
@@ -128,10 +128,10 @@ def count(
     *,
     element: str | None = None,
 ) -> int:
-    """Return the value as an int, if it is a whole number from low to high (None: no bound).
+    """Return the value as an int if it is a whole number from low to high (None: no bound).
 
     Raises:
-        RbdynError: of the class `error`, if the value is anything else, for example a boolean.
+        RbdynError: the value is anything else, such as a boolean; the error has the class `error`.
     """
     try:
         number = operator.index(value)  # type: ignore[arg-type]
@@ -157,10 +157,10 @@ def flag(
     *,
     element: str | None = None,
 ) -> bool:
-    """Return the value as a bool, if it is True or False.
+    """Return the value as a bool if it is True or False.
 
     Raises:
-        RbdynError: of the class `error`, if the value is anything else, for example 0 or 1.
+        RbdynError: the value is anything else, such as 0 or 1; the error has the class `error`.
     """
     if not isinstance(value, bool | np.bool_):
         message = f"{name} is {shown(value)}; allowed is True or False"
@@ -170,7 +170,7 @@ def flag(
 
 
 def as_number(value: object) -> float:
-    """Return a number as a float, or NaN for everything else, booleans and strings too."""
+    """Return a number as a float; for everything else, such as booleans and strings: NaN."""
     if isinstance(value, bool) or not isinstance(value, Real):
         return math.nan
     try:
@@ -180,7 +180,7 @@ def as_number(value: object) -> float:
 
 
 def _as_array(value: object) -> Array | None:
-    """Return a contiguous copy as floats, or None if a part is not a number."""
+    """Return a contiguous array of floats as a copy, or None if an entry is not a number."""
     try:
         found = np.asarray(value)
         parts = np.asarray(value, object) if isinstance(value, list | tuple) else found
@@ -198,8 +198,8 @@ def _as_array(value: object) -> Array | None:
 
 
 def _is_masked(value: object) -> bool:
-    """Return whether an array hides some of its numbers."""
-    ma: Any = sys.modules.get("numpy.ma")  # masked arrays exist only if this slow module is loaded
+    """Return whether a masked array hides some of its numbers."""
+    ma: Any = sys.modules.get("numpy.ma")  # if this slow module is not loaded, no array is masked
     return ma is not None and bool(ma.is_masked(value))
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rotations from outside: quaternions and matrices that are written with few decimals."""
+"""Accept rotations from outside: quaternions and matrices that were written with few decimals."""
 
 import math
 from collections.abc import Sequence
@@ -8,12 +8,12 @@ import numpy as np
 
 from rbdyn_ros.arrays import Array
 
-#: Largest error of the length of a quaternion, or of an entry of R^T R.
+#: Largest error of the norm of a quaternion, and of the entries of R^T R.
 NEARLY = 1e-3
 
 
 def unit_quaternion(quat: Sequence[float]) -> tuple[float, ...] | None:
-    """Return four finite numbers divided by their norm, or None if the norm is not nearly 1."""
+    """Return a quaternion of four finite numbers, normalized; None: its norm is not near 1."""
     length = math.hypot(*quat)
     if not abs(length - 1.0) <= NEARLY:
         return None
@@ -21,7 +21,7 @@ def unit_quaternion(quat: Sequence[float]) -> tuple[float, ...] | None:
 
 
 def nearest_rotation(matrix: Array) -> Array | None:
-    """Return the rotation nearest to a finite (3, 3) matrix, or None if it is far away."""
+    """Return the rotation nearest to a finite matrix (3, 3); None: the matrix is far from one."""
     off = float(np.abs(matrix.T @ matrix - np.eye(3)).max())
     if not (off <= NEARLY and np.linalg.det(matrix) > 0.0):
         return None

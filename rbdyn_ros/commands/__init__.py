@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The commands of `rbdyn`, one per file."""
+"""The commands of `rbdyn`, one in each file."""

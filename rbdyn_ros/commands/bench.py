@@ -73,7 +73,7 @@ def _bench(options: argparse.Namespace) -> int:
 
 
 def _robot(options: argparse.Namespace) -> "tuple[Model, str, str]":
-    """Return the robot, its URDF, and the reason why other engines cannot load it (or "")."""
+    """Return the robot, its URDF, and the reason why other engines cannot load it, or ""."""
     m, found = common.loaded_robot(options, options.robot or bundled_robot("seven_dof_arm"))
     if found is None or found.is_scene or not found.text:
         return m, "", "it reads URDF, this robot has another format"
@@ -84,7 +84,7 @@ def _robot(options: argparse.Namespace) -> "tuple[Model, str, str]":
 def _timed(
     ours: dict[str, Any], others: "Iterable[Peer]", seconds: float
 ) -> dict[str, list[list[float]]]:
-    """Return the times of each function in each round [us]: our times, then the peers' times."""
+    """Return for each function lists of times per round [us]: our list, then each peer's."""
     from rbdyn_ros.measuring.turns import ROUNDS, in_turns
     from rbdyn_ros.report.progress import bar
 
@@ -102,7 +102,7 @@ def _timed(
 
 
 def _found(m: "Model", others: "list[Peer]", rows: dict[str, list[list[float]]]) -> dict[str, Any]:
-    """Return the result as `--json` prints it."""
+    """Return the result as the dictionary that `--json` prints."""
     from rbdyn_ros.measuring.turns import median_ratio
 
     times = []

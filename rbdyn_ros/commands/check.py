@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The command `rbdyn check`: the contents of a robot file and its errors."""
+"""The command `rbdyn check`: print the contents of a robot file and its errors."""
 
 import argparse
 import json
@@ -69,13 +69,13 @@ def add_check(commands: Commands) -> None:
 
 @dataclass(frozen=True, slots=True)
 class _Outcome:
-    """The findings of `rbdyn check` in a file.
+    """The outcome of `rbdyn check` for one file.
 
     Attributes:
-        model: the Model, or None if the file is refused.
-        text: the report, or the errors.
+        model: the Model; None: the file is refused.
+        text: the report, or the errors of a refused file.
         data: the report as JSON.
-        fixed: repairs by --fix; None without --fix.
+        fixed: repairs by --fix, each as a line; None: --fix is not given.
     """
 
     file: Path
@@ -105,7 +105,7 @@ def _check(options: argparse.Namespace) -> int:
 
 
 def _check_folders(options: argparse.Namespace) -> int:
-    """Print the verdicts of all robot files below the folders; return the exit status."""
+    """Print the verdict of each robot file below the folders; return the exit status."""
     from rbdyn_ros.commands.checking.folders import as_json, check_folder, status, summary
 
     if options.fix or options.graph is not None or is_sampling(options):
@@ -174,7 +174,7 @@ def _checked(file: Path, options: argparse.Namespace) -> _Outcome:
 
 
 def _saved(file: Path, options: argparse.Namespace) -> _Outcome:
-    """Return the outcome for a saved Model, which no longer has a description."""
+    """Return the outcome for a saved Model, which has no description to check."""
     from rbdyn_ros.report import findings_text
     from rbdyn_ros.report.describe import describe
 

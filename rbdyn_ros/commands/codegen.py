@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The command `rbdyn codegen`: the dynamics of a robot as C for controllers and firmware."""
+"""The command `rbdyn codegen`: write a robot's dynamics as C for controllers and firmware."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def add_codegen(commands: Commands) -> None:
             "write an FMU of this version for co-simulation; -o names the .fmu file",
             {"choices": ("2.0", "3.0")}),
         ("--functions", None, "NAMES", f"functions, separated by commas ({FUNCTIONS})"),
-        # choices are only for completion in a shell
+        # the choices are only for completion in a shell; the type refuses other words
         ("--lang", _language, None, "language of the code: c (C99)",
             {"choices": ("c",), "default": "c"}),
     )  # fmt: skip
@@ -94,7 +94,7 @@ def add_codegen(commands: Commands) -> None:
 
 
 def _language(text: str) -> str:
-    """Return the language for argparse; only C is available."""
+    """Return the language that an argument names; raise ArgumentTypeError unless it is C."""
     if text != "c":
         raise argparse.ArgumentTypeError(f"it is {quote(text)}; allowed is c (C99)")
     return text
@@ -129,8 +129,8 @@ def _wanted(options: argparse.Namespace) -> Wanted:
     """Return the requested functions and their arguments.
 
     Raises:
-        ParameterError: a function is unknown, an option does not apply to the functions or
-            excludes another, or a value is not allowed.
+        ParameterError: a function is unknown, an option has no effect on the functions or excludes
+            another option, or a value is not allowed.
     """
     from rbdyn_ros.codegen.functions import Wanted, check_functions
 
@@ -145,7 +145,7 @@ def _wanted(options: argparse.Namespace) -> Wanted:
 
 
 def _check_use(options: argparse.Namespace, functions: Sequence[str]) -> None:
-    """Raise ParameterError if no function uses a given option, or jacobian has no --frame."""
+    """Raise ParameterError if no function uses a given option, or jacobian lacks a --frame."""
     from rbdyn_ros.codegen.table import SPECS
 
     heavy = [name for name, spec in SPECS.items() if spec.heavy]

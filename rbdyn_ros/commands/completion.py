@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The command `rbdyn completion`: a script for tab completion in a shell."""
+"""The command `rbdyn completion`: print a script for tab completion in a shell."""
 
 import argparse
 from collections.abc import Iterator
@@ -41,7 +41,7 @@ def _completion(options: argparse.Namespace) -> int:
 
 
 def script(parser: Parser, shell: str) -> str:
-    """Return the script of a shell for all commands of a parser."""
+    """Return the script for a shell that completes all commands of a parser."""
     import shtab
 
     for action in _actions(parser):
@@ -59,7 +59,7 @@ def _complete(action: Any, how: Any) -> None:
 
 
 def _actions(parser: Any) -> Iterator[argparse.Action]:
-    """Yield the arguments of a parser and of its subcommands."""
+    """Yield all arguments of a parser and of its subcommands."""
     for action in parser._actions:  # noqa: SLF001 - argparse has no public list
         yield action
         if isinstance(action, argparse._SubParsersAction):  # noqa: SLF001

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The command `rbdyn convert`: a robot file in another format."""
+"""The command `rbdyn convert`: write a robot file in another format."""
 
 import argparse
 import sys
@@ -54,7 +54,7 @@ def _convert(options: argparse.Namespace) -> int:
 
 
 def _lines(findings: Sequence[Finding]) -> list[str]:
-    """Return a line for each different text of a finding, with the elements that have it."""
+    """Return a line for each different message of findings, with the elements that it concerns."""
     elements: dict[str, list[str]] = {}
     for finding in findings:
         text = str(finding).removeprefix(f"{finding.element}: ")

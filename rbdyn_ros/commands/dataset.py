@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The command `rbdyn dataset`: recordings as a dataset of LeRobot."""
+"""The command `rbdyn dataset`: write recordings as a dataset of LeRobot."""
 
 import argparse
 import sys
@@ -69,7 +69,7 @@ def _dataset(options: argparse.Namespace) -> int:
 
 
 def _check_options(options: argparse.Namespace) -> None:
-    """Raise ParameterError for a rate or a task that a dataset cannot have."""
+    """Raise ParameterError if a dataset cannot have the rate or the task of the options."""
     if not 1 <= options.fps <= MOST_FPS:
         raise not_allowed("--fps", options.fps, f"a whole number from 1 to {MOST_FPS}")
     if not options.task.strip():

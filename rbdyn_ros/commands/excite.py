@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Command `rbdyn excite`: make an excitation motion for identifying an arm."""
+"""The command `rbdyn excite`: make an excitation motion for identifying an arm."""
 
 import argparse
 from collections.abc import Callable
@@ -17,9 +17,9 @@ if TYPE_CHECKING:
     from rbdyn_ros.identification.excitation.sweeps import Sweeps
     from rbdyn_ros.model.model import Model
 
-#: Smallest distance between links, and to obstacles, with --contact or --scene [m].
+#: Smallest distance of links from each other and from obstacles, with --contact or --scene [m].
 CLEARANCE = 0.01
-#: Rounding error by which gravity can differ between --mounting and the scene [m/s^2].
+#: Gravity by --mounting and by the scene may differ by this rounding error [m/s^2].
 SAME_GRAVITY = 0.01
 
 
@@ -116,7 +116,7 @@ def _excite(options: argparse.Namespace) -> int:
 
 
 def _series(options: argparse.Namespace) -> tuple[str, Callable[[Path], None]]:
-    """Return the report of a Fourier series, and the function that writes it."""
+    """Make a motion of Fourier series; return its report, and a function that writes its file."""
     from rbdyn_ros.identification.excitation.excite import check_informative, check_rate, excite
     from rbdyn_ros.identification.excitation.search import ITERATIONS
     from rbdyn_ros.report.progress import rounds
@@ -127,7 +127,7 @@ def _series(options: argparse.Namespace) -> tuple[str, Callable[[Path], None]]:
     check = _check_of(options)
     m, _ = common.mounted_robot(options)
     after = None if options.after is None else recorded(m, options, options.after, 0.0)[1]
-    # one message for the random motions, then one per iteration
+    # the progress bar has a step for the random motions, and one for each iteration
     with rounds("searching for a motion", ITERATIONS + 1) as tell:
         motion = excite(
             m,
@@ -148,9 +148,9 @@ def _series(options: argparse.Namespace) -> tuple[str, Callable[[Path], None]]:
 
 
 def _check_of(options: argparse.Namespace) -> "Callable[[Motion, Array], None] | None":
-    """Return a check for collisions if --contact or --scene is given, else None.
+    """Return a function that checks a motion for collisions; None without --contact or --scene.
 
-    Switch --contact off.
+    Afterwards `options.contact` is false, because contact is not needed any more.
     """
     from rbdyn_ros.control.collisions.self_collision import SelfCollision
     from rbdyn_ros.identification.excitation.excite import dofs_of_joints
@@ -172,7 +172,7 @@ def _check_of(options: argparse.Namespace) -> "Callable[[Motion, Array], None] |
 
 
 def _in_scene(options: argparse.Namespace) -> "Model":
-    """Return the robot with the obstacles of --scene, and mount it as in the scene."""
+    """Return the robot with the obstacles of --scene, and set --mounting as in the scene."""
     from rbdyn_ros.description.parts.poses import rpy_from_quat
     from rbdyn_ros.description.scene_files.arm_scene import read_arm_scene, refused_scene
     from rbdyn_ros.loading.load import complete, is_saved
@@ -195,7 +195,7 @@ def _in_scene(options: argparse.Namespace) -> "Model":
 
 
 def _mount(options: argparse.Namespace, path: str, placed: list[float]) -> None:
-    """Mount the robot as the scene does; raise ParameterError if --mounting differs."""
+    """Set --mounting as in the scene; raise ParameterError if it is given and differs."""
     import numpy as np
 
     from rbdyn_ros.description.scene_files.arm_scene import refused_scene
@@ -209,7 +209,7 @@ def _mount(options: argparse.Namespace, path: str, placed: list[float]) -> None:
 
 
 def _sweeps(options: argparse.Namespace) -> tuple[str, Callable[[Path], None]]:
-    """Return the report of sweeps, and the function that writes them."""
+    """Make a motion of sweeps; return its report, and a function that writes its file."""
     from rbdyn_ros.identification.excitation.sweeps import sweeps
 
     m, _ = common.mounted_robot(options)
@@ -228,7 +228,7 @@ def _sweeps(options: argparse.Namespace) -> tuple[str, Callable[[Path], None]]:
 
 
 def _limits(options: argparse.Namespace) -> dict[str, Any]:
-    """Return the arguments that both kinds of motions share."""
+    """Return the keyword arguments with limits that both kinds of motions share."""
     return {
         "velocity_share": options.velocity_share,
         "acceleration_limits": _one_or_many(options.acceleration_limits),
@@ -271,5 +271,5 @@ def _text(
 
 
 def _one_or_many(values: list[float] | None) -> Any:
-    """Return the only number of a list, which applies to all joints; else the list, or None."""
+    """Return the number in a list of one number, which is for all joints; else the value as is."""
     return values[0] if values is not None and len(values) == 1 else values

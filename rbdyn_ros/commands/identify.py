@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Command `rbdyn identify`: identify an arm, its payload or its actuators from a recording."""
+"""The command `rbdyn identify`: identify an arm, its payload or its actuators."""
 
 from __future__ import annotations
 
@@ -112,14 +112,14 @@ def _identify(options: argparse.Namespace) -> int:
 
 
 def _document(path: Path, found: Source | None) -> bytes:
-    """Return the URDF that a patch changes, expanded if it is xacro; empty without a URDF."""
+    """Return the URDF for --patch to change, with xacro expanded; empty: there is no URDF."""
     if found is None or not found.text:
         return b""
     return path.read_bytes() if path.suffix.lower() == ".urdf" else found.text.encode()
 
 
 def _usage(options: argparse.Namespace) -> str:
-    """Return the fault of the options, or "", before any work is done."""
+    """Return why the options do not fit together, or ""."""
     from rbdyn_ros.identification.reports.figure import SUFFIXES
 
     arm_only = ("patch", "validate", "offset", "armature", "stribeck", "load_friction", "tilt")
@@ -166,7 +166,7 @@ def _identify_arm(m: Model, document: bytes, options: argparse.Namespace) -> int
     if gains is not None:
         motion = gains.efforts(motion)
         other = None if other is None else (other[0], gains.efforts(other[1]), other[2])
-    # one message for the motion, then one per iteration
+    # the progress bar has a step for the motion, and one for each iteration
     with rounds("identifying", ITERATIONS + 1) as tell:
         found = identify(
             m,
@@ -226,7 +226,15 @@ def _identify_payload(m: Model, options: argparse.Namespace) -> int:
 def _identify_loaded(
     m: Model, rest: Array, motion: Motion, delay: float, options: argparse.Namespace
 ) -> int:
-    """Identify an arm and its payload from a recording with the payload and another without it."""
+    """Identify an arm and its payload from two recordings; return the exit status.
+
+    Args:
+        m: the arm.
+        rest: (nv,) positions of joints at rest.
+        motion: motion without the payload.
+        delay: delay of its efforts [s], also used for the recording with the payload.
+        options: options of the command.
+    """
     from rbdyn_ros.identification.equations.iterations import ITERATIONS
     from rbdyn_ros.identification.equations.loaded_arm import identify_with_payload
     from rbdyn_ros.identification.reports.report import payload_dict, payload_text
@@ -264,6 +272,6 @@ def _drawn(*residuals: Residuals, path: Path | None) -> int:
         return common.DONE
     try:
         draw_efforts(residuals[0], residuals[1], path, *residuals[2:])
-    except ParameterError as error:  # continue: the patch is written even without the figure
+    except ParameterError as error:  # continue, because the patch does not need the figure
         return common.report_error("identify --figure", error, common.USAGE)
     return common.DONE

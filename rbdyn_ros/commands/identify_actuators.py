@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The part of `rbdyn identify` that finds motors and gears: option `--actuators`."""
+"""The part of `rbdyn identify` that identifies motors and gears: option `--actuators`."""
 
 import argparse
 import json
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from rbdyn_ros.model.model import Model
 
 YAML_FILE = common.FileOf((".yaml", ".yml"))
-#: Options for terms of the arm, which --actuators does not identify.
+#: Options for terms of the arm's dynamics, which --actuators does not identify.
 TERMS = "armature", "stribeck", "load_friction", "tilt"
 #: Options that cannot be combined with --actuators.
 OTHERS = (
@@ -46,7 +46,7 @@ def add_actuator_options(command: argparse.ArgumentParser) -> None:
 
 
 def wrong_actuator_options(options: argparse.Namespace) -> str:
-    """Return the fault of the combination of options, or ""."""
+    """Return why the options for actuators do not fit together, or ""."""
     if options.actuators is None:
         alone = [name for name in OWN if getattr(options, name)]
         return f"--{alone[0].replace('_', '-')} needs --actuators" if alone else ""
@@ -57,7 +57,7 @@ def wrong_actuator_options(options: argparse.Namespace) -> str:
 
 
 def identify_actuators_of(m: "Model", options: argparse.Namespace) -> int:
-    """Identify the actuators, print a report, and write the file; return the exit status."""
+    """Identify the actuators, print a report and write the file; return the exit status."""
     from rbdyn_ros.actuators import read_actuators
     from rbdyn_ros.identification.actuators import (
         actuators_file,

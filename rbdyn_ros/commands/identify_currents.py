@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The part of `rbdyn identify` that finds drive gains from currents."""
+"""The part of `rbdyn identify` that identifies drive gains from currents."""
 
 import argparse
 from typing import TYPE_CHECKING, Any
@@ -29,7 +29,7 @@ def add_current_options(command: argparse.ArgumentParser) -> None:
 
 
 def wrong_current_options(options: argparse.Namespace) -> str:
-    """Return the fault of the combination of options, or ""."""
+    """Return why the options for currents do not fit together, or ""."""
     if options.payload_mass is not None:
         if not options.current or options.payload_run is None:
             return "--payload-mass needs --current and --payload-run"
@@ -59,10 +59,17 @@ def gains_of(
     options: argparse.Namespace,
     loaded: "Motion | None" = None,
 ) -> "DriveGains | None":
-    """Return and print the drive gains of a recording of currents, or None without --current.
+    """Identify, print and return the drive gains from currents; without --current return None.
+
+    Args:
+        m: the arm.
+        rest: (nv,) positions of joints at rest.
+        motion: motion with currents as efforts.
+        options: options of the command.
+        loaded: motion with the payload of --payload-mass; None: there is none.
 
     Raises:
-        ModelError, ParameterError: as identify_gains.
+        ModelError, ParameterError: as for identify_gains.
     """
     if not options.current:
         return None
@@ -81,7 +88,7 @@ def gains_of(
 
 
 def with_gains(report: dict[str, Any], gains: "DriveGains | None") -> dict[str, Any]:
-    """Return a report for JSON with the drive gains."""
+    """Return a report for JSON with the drive gains added, if there are any."""
     from rbdyn_ros.identification.actuators.report import gains_dict
 
     return report if gains is None else report | {"drive_gains": gains_dict(gains)}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The command `rbdyn info`: versions and permissions of this machine, for a bug report."""
+"""The command `rbdyn info`: print versions and permissions on this machine, for bug reports."""
 
 import argparse
 import json
@@ -10,7 +10,7 @@ from rbdyn_ros.commands.inventory import inventory
 from rbdyn_ros.commands.line.common import DONE, flag
 from rbdyn_ros.commands.line.parser import Commands
 
-#: Extras without a row: ROS 2 has a row of its own, the last two are for developers.
+#: Extras that the table leaves out: ROS 2 has its own row, and the last two are for developers.
 _NOT_LISTED = ("ros", "ros-jazzy", "sim", "test", "docs")
 
 EPILOG = """\
@@ -70,7 +70,7 @@ def _cache_rows(cache: dict[str, Any]) -> Iterable[Row]:
 
 
 def _listed(there: dict[str, bool], otherwise: str) -> str:
-    """Return the names of present items, then `otherwise` and the names of missing items."""
+    """Return the names of installed items, then the missing items with the hint `otherwise`."""
     having = [name for name, is_there in there.items() if is_there]
     lacking = [name for name, is_there in there.items() if not is_there]
     parts = [", ".join(having)] if having else []

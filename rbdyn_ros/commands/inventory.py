@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Versions, caches, packages and permissions of this machine; missing parts are no errors."""
+"""Find versions, caches, packages and permissions on this machine; a missing part is no error."""
 
 import contextlib
 import importlib.metadata
@@ -22,14 +22,14 @@ _LIBRARIES = ("numpy", "scipy", "numba", "llvmlite")
 _DISTRIBUTION = re.compile(r"ros-([a-z]+)-rclpy")
 _REQUIREMENT = re.compile(r"([A-Za-z0-9._-]+).*\bextra\s*==\s*['\"]([\w-]+)['\"]")
 
-#: Message packages that the nodes use, some of them optional.
+#: Message packages that the nodes use; some of them are optional.
 MESSAGES = (
     *("sensor_msgs", "std_srvs", "geometry_msgs", "nav_msgs", "tf2_msgs", "trajectory_msgs"),
     *("diagnostic_msgs", "visualization_msgs", "control_msgs", "simulation_interfaces"),
     "rbdyn_interfaces",
 )
 
-#: Parts of the compiled code. Each has a kernel whose file in the cache shows that it is cached.
+#: Parts of the compiled code, each with a kernel; a part is cached if its kernel's file exists.
 _KERNELS = {
     "engine": "constants.survey-",
     "loop": "cycle.run-",
@@ -37,8 +37,8 @@ _KERNELS = {
     "contact": "obstacles._by_address-",
 }
 
-# Run in child processes: rclpy may load libraries that do not fit, and this process must not keep
-# priorities and locked memory.
+# These programs run in child processes, because rclpy may load libraries that do not fit, and
+# because this process must not keep priorities and locked memory.
 _ASK_ROS = """
 import json, os, rclpy
 print(json.dumps({"rclpy": os.path.dirname(rclpy.__file__), "distro": os.environ.get("ROS_DISTRO"),
@@ -51,14 +51,14 @@ grant = obtain("try")
 print(json.dumps({"SCHED_FIFO": grant.fifo, "locked memory": grant.memory,
     "timer slack": grant.timer_slack}))
 """
-_PATIENCE = 30.0  # time limit of these processes [s]
+_PATIENCE = 30.0  # longest wait for such a process [s]
 
 
 def inventory() -> dict[str, Any]:
-    """Return the inventory, ready for JSON.
+    """Return the inventory as a dictionary for JSON.
 
-    A permission is "" if it is granted, else the reason why not; a failed query has the key
-    `error`.
+    A permission is "" if it is granted, else the reason of its refusal. A query that failed has
+    the key `error`.
     """
     asked = {"ros": _start(_ASK_ROS), "permissions": _start(_ASK_SYSTEM)}
     found: dict[str, Any] = {
@@ -80,9 +80,9 @@ def inventory() -> dict[str, Any]:
 
 
 def _distribution_of_wheels(extras: dict[str, dict[str, str | None]]) -> str | None:
-    """Return the distribution from the names of ROS 2 wheels, or None without such wheels.
+    """Return the ROS distribution that the names of wheels show; None: there are no such wheels.
 
-    The wheels set no ROS_DISTRO.
+    Wheels do not set ROS_DISTRO.
     """
     for needed in extras.values():
         for name, version in needed.items():
@@ -122,7 +122,7 @@ def _robots() -> list[str]:
 
 
 def extras() -> dict[str, dict[str, str | None]]:
-    """Return the versions of the packages that each extra requires; None for a missing package."""
+    """Return for each extra the versions of its packages; None: the package is missing."""
     try:
         lines = importlib.metadata.requires(_PACKAGE) or []
     except importlib.metadata.PackageNotFoundError:
@@ -136,7 +136,7 @@ def extras() -> dict[str, dict[str, str | None]]:
 
 
 def cache() -> dict[str, Any]:
-    """Return the folder of compiled kernels, its size and parts, and other versions' sizes."""
+    """Return the folder of compiled kernels, its size and parts, and sizes of other versions."""
     from rbdyn_ros.engine.compiler.jit import CACHE_DIRECTORY, DISABLED
     from rbdyn_ros.runtime import compiled
 
@@ -145,7 +145,7 @@ def cache() -> dict[str, Any]:
         empty: dict[str, Any] = {"path": None, "bytes": 0, "other_versions_bytes": 0}
         return {**empty, "compiled": {}, "reason": off if DISABLED else no}
     here = Path(CACHE_DIRECTORY)
-    # the runtime's own cache is inside, perhaps with caches of older runtimes
+    # the folder has the cache of this runtime, and perhaps caches of older runtimes
     runtimes = list(here.glob("runtime-*"))
     stale = [path for path in runtimes if path != Path(compiled.CACHE_DIRECTORY)]
     names = [
@@ -169,7 +169,7 @@ def _size(folder: Path) -> int:
     total = 0
     for where, _, names in os.walk(folder):
         for name in names:
-            with contextlib.suppress(OSError):  # another process has replaced it meanwhile
+            with contextlib.suppress(OSError):  # another process may have replaced the file
                 total += Path(where, name).stat().st_size
     return total
 
@@ -185,7 +185,7 @@ def _start(code: str) -> subprocess.Popen[str]:
 
 
 def _answer(process: subprocess.Popen[str]) -> dict[str, Any]:
-    """Return the JSON in the last line that a process prints, or the error as `error`."""
+    """Return the JSON in the last line of a process's output; if it fails, {"error": reason}."""
     try:
         printed, wrong = process.communicate(timeout=_PATIENCE)
     except subprocess.TimeoutExpired:

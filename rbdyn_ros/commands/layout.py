@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The command `rbdyn layout`: a layout of RViz, Foxglove or PlotJuggler for a simulated robot."""
+"""The command `rbdyn layout`: write a layout of RViz, Foxglove or PlotJuggler."""
 
 import argparse
 import re
@@ -11,7 +11,7 @@ from rbdyn_ros.errors import Finding, ParameterError, not_allowed
 from rbdyn_ros.loading.output import output_path, write_whole
 
 SUFFIXES = RVIZ, FOXGLOVE, PLOTJUGGLER = ".rviz", ".json", ".xml"
-#: The form of a namespace, and of a prefix, which RViz needs with a slash at its end.
+#: Patterns of a namespace, and of a frame prefix, which for RViz must end with a slash.
 NAMESPACE = re.compile(r"(/?[A-Za-z_]\w*(/[A-Za-z_]\w*)*)?/?", re.ASCII)
 PREFIX = re.compile(r"([^/]+/)*")
 EPILOG = """\
@@ -60,7 +60,7 @@ def _layout(options: argparse.Namespace) -> int:
 
 
 def _check_names(options: argparse.Namespace) -> None:
-    """Raise ParameterError for a namespace or a prefix that no simulator has."""
+    """Raise ParameterError if a simulator cannot have the namespace or the prefix."""
     if not NAMESPACE.fullmatch(options.namespace):
         allowed = (
             "a name, or names separated by single '/', such as left or cell/left; a name has "
@@ -72,10 +72,10 @@ def _check_names(options: argparse.Namespace) -> None:
 
 
 def _text(options: argparse.Namespace, suffix: str) -> str:
-    """Return the layout.
+    """Return the text of the layout for the program that the suffix chooses.
 
     Raises:
-        RbdynError: the robot or its sensors are refused, or it is a scene of several robots.
+        RbdynError: the robot or its sensors are refused, or the file is a scene of several robots.
     """
     from rbdyn_ros.loading.load import complete
     from rbdyn_ros.ros.common.parsing.single_joints import SingleJoints

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The command `rbdyn moveit`: a configuration package of MoveIt 2 for a robot."""
+"""The command `rbdyn moveit`: write a configuration package of MoveIt 2 for a robot."""
 
 import argparse
 import sys
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from rbdyn_ros.report.self_collision import CollisionSamples, LinkPair
     from rbdyn_ros.ros.moveit.package import MoveItPackage
 
-#: Codes of errors in the groups that the options choose.
+#: Codes of errors about the groups that options choose; they have the exit status of an argument.
 OPTIONS = ("tip", "gripper", "grippers")
 EPILOG = """\
 The package has the groups arm and gripper, pairs of links that need no check, limits, the
@@ -77,7 +77,7 @@ def _moveit(options: argparse.Namespace) -> int:
 
 
 def _check_options(options: argparse.Namespace) -> None:
-    """Raise ParameterError for a number out of range, or an option that a package does not use."""
+    """Raise ParameterError if a number is out of range or an option has no effect."""
     from rbdyn_ros.checks.numbers import count
     from rbdyn_ros.loading.self_collision import MOST_SAMPLES
 
@@ -95,10 +95,10 @@ def _check_options(options: argparse.Namespace) -> None:
 
 
 def _package(options: argparse.Namespace, name: str) -> "MoveItPackage":
-    """Return the package.
+    """Return the package with this name for the robot of the options.
 
     Raises:
-        RbdynError: the robot is refused, or an option does not fit it.
+        RbdynError: the robot is refused, or an option does not fit the robot.
     """
     from rbdyn_ros.control.arm.arm import check_arm
     from rbdyn_ros.description.meshes.files import MeshFiles
@@ -127,7 +127,7 @@ def _package(options: argparse.Namespace, name: str) -> "MoveItPackage":
 
 
 def _pairs(found: Iterable[Iterable[str]]) -> "tuple[LinkPair, ...]":
-    """Return pairs of links, each in the order of the names."""
+    """Return pairs of links; in each pair the names are sorted."""
     return tuple((first, second) for first, second in map(sorted, found))
 
 
@@ -144,7 +144,7 @@ def _geometries() -> "Contact":
 
 
 def _collisions(options: argparse.Namespace) -> "CollisionSamples | None":
-    """Return how often links overlap, whatever an SRDF disables, or None without geometries."""
+    """Return how often links overlap, without regard to an SRDF; None: there are no geometries."""
     from rbdyn_ros.loading.load import complete
     from rbdyn_ros.loading.self_collision import SAMPLES, sample_collisions
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`rbdyn codegen --ros2-control` and `--fmi`: a package for one robot, not only its functions."""
+"""`rbdyn codegen --ros2-control` and `--fmi`: write a whole package or FMU for one robot."""
 
 import argparse
 
@@ -7,7 +7,7 @@ from rbdyn_ros.commands.line.common import DONE, REFUSED, USAGE, mounted_robot, 
 from rbdyn_ros.errors import Finding, ModelError, ParameterError, quote
 from rbdyn_ros.loading.output import output_path
 
-#: Options of codegen that have no effect on an FMU, and their values if not given.
+#: Options of codegen that have no effect on an FMU, with their defaults.
 NOT_FMU: dict[str, object] = {
     "functions": None,
     "frame": [],
@@ -15,7 +15,7 @@ NOT_FMU: dict[str, object] = {
     "gravity_input": False,
     "external_forces": False,
 }
-#: Options of codegen that cannot be combined with a package, and their values if not given.
+#: Options of codegen that cannot be combined with --ros2-control, with their defaults.
 NOT_PACKAGE: dict[str, object] = {
     "fmi": None,
     "functions": None,
@@ -87,7 +87,7 @@ def write_robot_fmu(options: argparse.Namespace) -> int:
 
 
 def _check_options(options: argparse.Namespace, unused: dict[str, object], reason: str) -> None:
-    """Raise ParameterError if an option is given that the package does not use."""
+    """Raise ParameterError with this reason if an option of `unused` does not have its default."""
     for name, default in unused.items():
         if getattr(options, name) != default:
             raise ParameterError(Finding("useless-option", f"--{name.replace('_', '-')} {reason}"))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The command `rbdyn plot`: figures of a recording."""
+"""The command `rbdyn plot`: draw figures of a recording."""
 
 import argparse
 import sys
@@ -13,7 +13,7 @@ from rbdyn_ros.errors import ParameterError, RbdynError
 if TYPE_CHECKING:
     from rbdyn_ros.recording.run import RecordedRun
 
-#: Errors that concern the arguments, not the recording.
+#: Codes of errors that concern the arguments and not the recording.
 _OF_THE_COMMAND = ("bad-span", "several-robots", "no-robot", "no-table", "no-record-extra")
 
 EPILOG = """\
@@ -48,7 +48,7 @@ def add_plot(commands: Commands) -> None:
 
 
 def add_recording(command: argparse.ArgumentParser) -> None:
-    """Add the arguments for a recording, and for the part of it to use, to a command."""
+    """Add arguments for a recording, and for the part of the recording to use, to a command."""
     command.add_argument(
         "recording",
         type=common.RECORDING_FILE,
@@ -69,7 +69,7 @@ def add_recording(command: argparse.ArgumentParser) -> None:
 
 
 def recorded_run(command: str, options: argparse.Namespace) -> "RecordedRun":
-    """Return the chosen run; after an error print it and end the process."""
+    """Return the run that the options choose; print an error and end the process."""
     from rbdyn_ros.recording.reader import read_run
 
     path = options.recording
@@ -107,7 +107,7 @@ def _plot(options: argparse.Namespace) -> int:
 
 
 def _beside(recording: Path) -> Path:
-    """Return the path of the figure next to a recording; folder names may contain dots."""
+    """Return the default path of the figure, next to the recording."""
     here = recording if recording.name not in ("", "..") else recording.resolve()
     is_file = here.suffix.lower() in common.RECORDING_FILE.suffixes and not here.is_dir()
     return here.parent / f"{here.stem if is_file else here.name}.png"

@@ -63,7 +63,7 @@ def _replay(options: argparse.Namespace) -> int:
     if options.against is not None:
         return _against(options)
     if options.film is None:
-        end_at_once()  # nothing is lost, because no file is open
+        end_at_once()  # no file is open, so nothing is lost
     common.run_imports(options.imports)
     if options.film is not None:
         with common.refusing("replay", common.USAGE):
@@ -75,7 +75,7 @@ def _replay(options: argparse.Namespace) -> int:
 
 
 def _against(options: argparse.Namespace) -> int:
-    """Compare a recording with free simulations of two robots; return the exit status."""
+    """Compare a recording with two robots simulated under its efforts; return the exit status."""
     from rbdyn_ros.identification.reports.free_motion import (
         SUFFIXES,
         draw_free_motion,
@@ -110,7 +110,7 @@ def _film(run: "RecordedRun", options: argparse.Namespace) -> int:
 
 
 def _looks_file(options: argparse.Namespace) -> Path | None:
-    """Return the file of the robot; None without a file, or for a saved Model (no visuals)."""
+    """Return the robot file with the visuals; None: no file is given, or it is a saved Model."""
     from rbdyn_ros.loading.storage import SUFFIX
 
     file: Path | None = options.robot

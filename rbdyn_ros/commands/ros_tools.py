@@ -7,7 +7,7 @@ from rbdyn_ros.commands.line.common import DONE, REFUSED, USAGE, flag, report_er
 from rbdyn_ros.commands.line.parser import Commands
 from rbdyn_ros.errors import RbdynError
 
-#: The arguments of each action, and how many of them are required.
+#: For each action, its arguments and the number of required arguments.
 TOPIC = {
     "list": ("", 0),
     "echo": ("TOPIC", 1),
@@ -88,6 +88,6 @@ def _run(name: str, form: tuple[str, int], options: argparse.Namespace) -> int:
         getattr(graph_tools, f"{name}_{options.action}")(*arguments)
     except RbdynError as error:
         return report_error(title, error, REFUSED)
-    except KeyboardInterrupt:  # the usual end of echo, hz and pub
+    except KeyboardInterrupt:  # Ctrl-C is the usual end of echo, hz and pub
         return DONE
     return DONE

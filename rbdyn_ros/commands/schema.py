@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The command `rbdyn schema`: the JSON schema of a kind of YAML file, for editors."""
+"""The command `rbdyn schema`: print the JSON schema of a kind of YAML file, for editors."""
 
 import argparse
 import json
@@ -36,7 +36,7 @@ def _schema(options: argparse.Namespace) -> int:
 
 
 def dialects() -> "dict[str, Dialect]":
-    """Return the kinds of YAML files by name."""
+    """Return the dialects of all kinds of YAML files, by the name of the kind."""
     from rbdyn_ros.actuators import keys as actuators
     from rbdyn_ros.description.mechanism_files import mechanism
     from rbdyn_ros.description.scene_files import keys as scene

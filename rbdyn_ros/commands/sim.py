@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The command `rbdyn sim`: a robot simulated behind ROS 2 topics."""
+"""The command `rbdyn sim`: simulate a robot with ROS 2 topics."""
 
 import argparse
 import importlib.util
@@ -32,7 +32,7 @@ Exit status: 0 after Ctrl-C, SIGTERM or SIGHUP, 1 if the recording is not comple
 a parameter or the ROS 2 environment is refused."""
 
 
-#: Advice in the error for several robots.
+#: Advice in the error about several robots.
 ONE_ROBOT = (
     "put robots of one world into a scene (--scene), robots of separate worlds into "
     f"`{common.ROS_ARGS} -p robots:=[left, right]`"
@@ -80,7 +80,7 @@ def _sim(options: argparse.Namespace) -> int:
         other = "a robot file" if options.file is not None else "--floating-base"
         text = f"--scene and {other} exclude each other: the scene names its robots"
         return common.report_error("sim", text, common.USAGE)
-    # no file is open until the simulator handles signals
+    # until the simulator handles signals itself, no file is open, so a signal loses nothing
     end_at_once(0, signal.SIGTERM, signal.SIGHUP)
     with common.refusing("sim --record", common.USAGE):
         if options.record is not None:
@@ -104,8 +104,8 @@ def _sim(options: argparse.Namespace) -> int:
 
 
 def ros_words(options: argparse.Namespace, shows: bool) -> list[str]:
-    """Return the options as ROS parameters; later values override earlier values."""
-    # a robot in a view must not fall at once
+    """Return the options as parameters for ROS; a later parameter overrides an earlier one."""
+    # `shown` holds a robot in a view until its first command, so that it does not fall at once
     given: dict[str, object] = {"view": shows, "start": "shown"}
     for name, is_set in (
         ("floating_base", options.floating_base),
@@ -129,13 +129,13 @@ def ros_words(options: argparse.Namespace, shows: bool) -> list[str]:
         given["xacro_args"] = options.xacro_args
     if options.package_dir:
         given["package_dirs"] = [str(Path(folder).absolute()) for folder in options.package_dir]
-    # ROS reads YAML; JSON is YAML and escapes any character of a path
+    # ROS reads YAML; JSON is valid YAML, and escapes all special characters of a path
     pairs = [f"{name}:={json.dumps(value, ensure_ascii=False)}" for name, value in given.items()]
     return [common.ROS_ARGS, *(word for pair in pairs for word in ("-p", pair))]
 
 
 def _shows(options: argparse.Namespace) -> bool:
-    """Return whether to show the robot; without viser it is simulated without a view."""
+    """Return whether to show the robot; without viser, print a note and return False."""
     if options.no_view:
         return False
     if importlib.util.find_spec("viser") is None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Command `rbdyn trial`: test a controller in many seeded runs."""
+"""The command `rbdyn trial`: test a controller in many seeded runs."""
 
 from __future__ import annotations
 
@@ -119,7 +119,7 @@ def _whole(trial: Trial, options: argparse.Namespace) -> int:
 
 
 def _repeat(trial: Trial, options: argparse.Namespace) -> int:
-    """Repeat one run and compare it with its stored result; return the exit status."""
+    """Repeat the run of --seed and compare it with its stored result; return the exit status."""
     from rbdyn_ros.trials.output.recordings import record
     from rbdyn_ros.trials.results.verdict import reasons
     from rbdyn_ros.trials.running import repeat
@@ -133,7 +133,7 @@ def _repeat(trial: Trial, options: argparse.Namespace) -> int:
     _print_run(trial, run, why, options)
     if options.view:
         replay = options.root.parse_args(["replay", str(file)])
-        return int(replay.run(replay))  # the page ends when this process ends
+        return int(replay.run(replay))  # the page exists only as long as this process
     return common.REFUSED if why else common.DONE
 
 
@@ -168,13 +168,13 @@ def _compared(trial: Trial, run: Run, options: argparse.Namespace) -> str:
 
 
 def folder(options: argparse.Namespace) -> Path:
-    """Return the folder of results."""
+    """Return the folder of results, by default named after the trial file."""
     given: Path | None = options.out
     return given if given is not None else Path(f"{options.trial.stem}_results")
 
 
 def verdict_text(results: Results) -> str:
-    """Return the verdict, and a line for each limit and for each reason of an early end."""
+    """Return the verdict with a line for each limit and each reason why runs ended early."""
     trial, verdict = results.trial, results.verdict
     lines = [f"{trial.name}: {verdict}"]
     for name, limit in trial.limits.items():
@@ -194,7 +194,7 @@ def verdict_text(results: Results) -> str:
 
 @contextmanager
 def _bar(trial: Trial, done: Sequence[Run]) -> Iterator[Callable[[Sequence[Run]], None]]:
-    """Show a progress bar that starts at the number of completed runs."""
+    """Show a progress bar that starts at the completed runs; yield the function to update it."""
     from rbdyn_ros.report import progress
     from rbdyn_ros.trials.results.verdict import reasons
 

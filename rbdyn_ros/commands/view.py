@@ -36,7 +36,7 @@ def add_view(commands: Commands) -> None:
 def _view(options: argparse.Namespace) -> int:
     from rbdyn_ros.commands.line.interrupts import end_at_once
 
-    end_at_once()  # nothing is lost, because no file is open
+    end_at_once()  # no file is open, so nothing is lost
     common.run_imports(options.imports)
     with common.refusing("view", common.REFUSED):
         model, _ = common.loaded_robot(options, options.file)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Gymnasium environments: many robots side by side, and one robot behind its ROS node.
+"""Gymnasium environments: of many robots side by side, and of one robot in its ROS node.
 
     from rbdyn_ros.gym import BatchEnv
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Many robots that learn side by side, over rb.Batch."""
+"""Environments of many robots that learn side by side, with rb.Batch."""
 
 from typing import Any
 
@@ -26,34 +26,34 @@ except ImportError as error:
 class BatchEnv(VectorEnv):  # type: ignore[misc, type-arg, unused-ignore]
     """Robots of a Model as a gymnasium VectorEnv; a subclass defines the task.
 
-    An action is one number from -1 to 1 for each actuated degree of freedom, times `effort`; it
-    acts for nstep timesteps. An observation is a row of 32-bit floats. Override `reward`, and for
-    the task also: `observe` with `limits`, `ended`, `start`, `drive`. They work on the arrays of
-    all robots at once.
+    An action has a number from -1 to 1 for each actuated degree of freedom. It is multiplied by
+    `effort` and acts for nstep timesteps. An observation is a row of 32-bit floats. A subclass
+    must override `reward`; it may override `observe` with `limits`, `ended`, `start` and `drive`.
+    These methods compute with the arrays of all robots at once.
 
-    An episode ends by `ended`, or if its robot diverges (terminated), or after `horizon` actions
-    (truncated). Then gymnasium's autoreset modes decide: the next step resets the robot and
-    ignores its action (NEXT_STEP); the same step resets it and returns the last observation in
-    infos["final_obs"] (SAME_STEP); or the caller resets it, by reset(options={"reset_mask": mask})
-    (DISABLED).
+    An episode is terminated by `ended` or if its robot diverges, and truncated after `horizon`
+    actions. Gymnasium's autoreset mode says what happens then. NEXT_STEP: the next step resets the
+    robot and ignores its action. SAME_STEP: the same step resets the robot, and returns the last
+    observation in infos["final_obs"]. DISABLED: the caller resets the robot by
+    reset(options={"reset_mask": mask}).
 
     Args:
         m: the Model.
         num_envs: number of robots.
-        nstep: timesteps of an action.
-        horizon: actions of an episode at most.
-        effort: force of an action of 1 [N m or N], for all or for each actuated degree of freedom;
-            None: the effort limits of the Model.
-        autoreset_mode: an AutoresetMode, or its value.
+        nstep: number of timesteps of an action.
+        horizon: largest number of actions of an episode.
+        effort: effort of an action of 1 [N m or N]: one number for all actuated degrees of
+            freedom, or one for each; None: the effort limits of the Model.
+        autoreset_mode: an AutoresetMode, or the value of one.
         nthread: number of threads; 0: one per core.
 
     Attributes:
         batch: the robots, an rb.Batch; every step computes the fields that are bound.
-        actuated: (na,), the degrees of freedom that actions act on.
-        actions_taken: (num_envs,), actions since the last reset.
-        diverged_reward: reward of the action in which a robot diverges, which ends its episode; 0
-            unless the subclass sets it. Where rewards are negative, set it below the sum of
-            rewards of a whole episode, or a policy learns to diverge.
+        actuated: (na,) degrees of freedom on which actions act.
+        actions_taken: (num_envs,) number of actions since the last reset of each robot.
+        diverged_reward: reward of an action in which a robot diverges; 0 unless the subclass sets
+            it. If rewards are negative, set it below the sum of the rewards of a whole episode;
+            otherwise a policy learns to diverge.
 
     Raises:
         ParameterError: an argument is not allowed, or a joint has no effort limit.
@@ -95,17 +95,17 @@ class BatchEnv(VectorEnv):  # type: ignore[misc, type-arg, unused-ignore]
     # methods that a task can override
 
     def observe(self) -> Array:
-        """Return an observation of every robot, (num_envs, n): by default qpos, then qvel.
+        """Return the observations of all robots (num_envs, n); by default qpos, then qvel.
 
-        The environment clips it to the observation space.
+        The environment clips them to the observation space.
         """
         return np.concatenate([self.batch.qpos, self.batch.qvel], axis=1)
 
     def limits(self) -> tuple[Array, Array]:
-        """Return the lowest and the highest observation, (n,) each.
+        """Return the lowest and the highest observation (n,).
 
         By default these are the limits of positions and velocities in the Model. They are infinite
-        where the Model has no limit, or if `observe` is overridden.
+        if the Model has no limit, or if `observe` is overridden.
         """
         if type(self).observe is not BatchEnv.observe:
             high = np.full(np.asarray(self.observe()).shape[1], np.inf)
@@ -120,29 +120,29 @@ class BatchEnv(VectorEnv):  # type: ignore[misc, type-arg, unused-ignore]
         return low, high
 
     def drive(self, actions: Array) -> None:
-        """Advance the robots by nstep timesteps under actions, (num_envs, na) from -1 to 1.
+        """Advance the robots by nstep timesteps with actions (num_envs, na) from -1 to 1.
 
-        By default an action is a constant force. Override the method for another law, such as
-        joints that follow position targets.
+        By default an action is a constant effort. Override this method for another law, for
+        example to let the joints follow position targets.
         """
         self.batch.qfrc_applied[:, self.actuated] = actions * self.effort
         self.batch.step(nstep=self.nstep)
 
     def reward(self, actions: Array) -> Array:
-        """Return the reward of every robot for its action and its new state, (num_envs,)."""
+        """Return the reward (num_envs,) of each robot for its action and its new state."""
         raise NotImplementedError(f"{type(self).__name__} needs a method reward(actions)")
 
     def ended(self) -> Bools:
-        """Return which robots have ended their episode, (num_envs,): by default no robot."""
+        """Return a mask (num_envs,) of the robots whose episode has ended; by default none has."""
         return np.zeros(self.num_envs, bool)
 
     def start(self, robots: Bools) -> None:
-        """Write the state in which episodes of some robots begin. By default they rest at m.qpos0.
+        """Write the initial states of some robots; by default the robots rest at m.qpos0.
 
         Draw random numbers from self.np_random.
 
         Args:
-            robots: mask (num_envs,).
+            robots: mask (num_envs,) of these robots.
         """
 
     # gymnasium's interface
@@ -150,12 +150,12 @@ class BatchEnv(VectorEnv):  # type: ignore[misc, type-arg, unused-ignore]
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[Any, dict[str, Any]]:
-        """Begin new episodes; return observations and infos.
+        """Begin new episodes; return the observations of all robots, and infos.
 
         Args:
             seed: seed of self.np_random; None: the generator continues.
-            options: {"reset_mask": (num_envs,) of bools}: begin only the episodes of these robots;
-                None: all robots.
+            options: {"reset_mask": mask} with a mask (num_envs,) of bools, to begin only episodes
+                of these robots; None: of all robots.
 
         Raises:
             ParameterError: the mask is not an array of this kind.
@@ -174,9 +174,10 @@ class BatchEnv(VectorEnv):  # type: ignore[misc, type-arg, unused-ignore]
         return self._seen.copy(), {}
 
     def step(self, actions: ArrayLike) -> tuple[Any, Array, Bools, Bools, dict[str, Any]]:
-        """Take an action for every robot; return observations, rewards, ends and infos.
+        """Take an action for each robot; return observations, rewards, two masks and infos.
 
-        infos["diverged"] marks robots that diverged in this step, if there are any.
+        The masks are the terminated and the truncated episodes. If robots diverge in this step,
+        infos["diverged"] is their mask.
 
         Raises:
             ParameterError: actions are not numbers (num_envs, na), or a robot has ended and
@@ -198,7 +199,7 @@ class BatchEnv(VectorEnv):  # type: ignore[misc, type-arg, unused-ignore]
         rewards[diverged] = self.diverged_reward
         truncated = (self.actions_taken >= self.horizon) & ~terminated
         infos: dict[str, Any] = {}
-        if ending.any():  # NEXT_STEP: these robots begin a new episode instead of acting
+        if ending.any():  # in NEXT_STEP these robots begin a new episode instead of acting
             self._begin(ending)
             self._look()
             rewards[ending], terminated[ending], truncated[ending] = 0.0, False, False
@@ -207,7 +208,7 @@ class BatchEnv(VectorEnv):  # type: ignore[misc, type-arg, unused-ignore]
             infos |= {"diverged": diverged, "_diverged": diverged.copy()}
         over = terminated | truncated
         if self.autoreset_mode == AutoresetMode.SAME_STEP and over.any():
-            # gymnasium's vector environments return the last results in this form
+            # return the last observations and infos as gymnasium's vector environments do
             last = np.full(self.num_envs, None, object)
             for k in np.flatnonzero(over):
                 last[k] = self._seen[k].copy()
@@ -231,7 +232,7 @@ class BatchEnv(VectorEnv):  # type: ignore[misc, type-arg, unused-ignore]
             self._over = self._over & ~robots
 
     def _look(self) -> None:
-        """Update the observations; a robot that diverged keeps its last observation."""
+        """Update the observations; a diverged robot keeps its last observation."""
         seen = np.asarray(self.observe(), np.float64)
         if seen.shape != self._seen.shape:
             text = f"observe returned the shape {seen.shape}; its limits say {self._seen.shape}"
@@ -243,7 +244,7 @@ class BatchEnv(VectorEnv):  # type: ignore[misc, type-arg, unused-ignore]
         self._seen[well] = seen[well]
 
     def _checked(self, actions: ArrayLike) -> Array:
-        """Return the actions, clipped to their space; raise ParameterError for other shapes."""
+        """Return the actions, clipped to their space; ParameterError if their shape is wrong."""
         try:
             given = np.asarray(actions, np.float64)
         except (TypeError, ValueError):
@@ -255,12 +256,12 @@ class BatchEnv(VectorEnv):  # type: ignore[misc, type-arg, unused-ignore]
 
 
 class RobotEnv(gymnasium.Env):  # type: ignore[misc, type-arg, unused-ignore]
-    """One robot of a task as a plain gymnasium.Env, for libraries that do not support a VectorEnv.
+    """One robot of a task as a gymnasium.Env, for libraries that do not support a VectorEnv.
 
     Args:
         task: a subclass of BatchEnv.
         m: the Model.
-        settings: the other arguments of the task.
+        settings: further arguments of the task.
     """
 
     def __init__(self, task: type[BatchEnv], m: Model, **settings: Any) -> None:
@@ -301,7 +302,12 @@ def _mode(given: object) -> AutoresetMode:
 
 
 def action_efforts(m: Model, dofs: Any, given: ArrayLike | None) -> Array:
-    """Return the force that the action 1 means, for each actuated dof; raise if it is unknown."""
+    """Return the effort of an action of 1 for each of the dofs, from `given` or the effort limits.
+
+    Raises:
+        ParameterError: `given` is not allowed, or a joint has no effort limit.
+        ModelError: the robot has no actuated joint.
+    """
     if dofs.size == 0:
         text = f"'{m.name}' has no actuated joint, so no action would move it"
         raise ModelError(Finding("no-actuator", text, "error", m.name))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A gymnasium environment over the simulator node in lock-step, next to nodes of the user."""
+"""A gymnasium environment of the simulator node in lock-step, with nodes of the user."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -19,33 +19,33 @@ from rbdyn_ros.ros.common.parsing.single_joints import SingleJoints
 
 
 class NodeEnv(gymnasium.Env):  # type: ignore[misc, type-arg, unused-ignore]
-    """One robot behind the simulator node, in a ROS domain of its own.
+    """One robot in the simulator node, in a ROS domain of its own.
 
     The simulator runs in a process of its own and waits for the answer to every state, so an
-    episode depends on its seed and actions only. An action is one number from -1 to 1 for each
-    joint that accepts efforts, times `effort`; it acts for nstep timesteps. An observation has the
-    positions, then the velocities of all joints of joint_states. Override `reward`, and for the
-    task also: `observe` with `limits`, `ended`, `start`, and `act`, if your own nodes get the
-    actions and command the joints.
+    episode depends only on its seed and actions. An action has a number from -1 to 1 for each
+    joint that accepts efforts. It is multiplied by `effort` and acts for nstep timesteps. An
+    observation has the positions and then the velocities of all joints of joint_states. A subclass
+    must override `reward`; it may override `observe` with `limits`, `ended` and `start`. It
+    overrides `act` if its own nodes get the actions and command the joints.
 
     Args:
         robot: path of the robot file.
-        nstep: timesteps of an action.
-        horizon: actions of an episode at most.
-        effort: force of an action of 1 [N m or N], for all or for each joint; None: the effort
-            limits.
-        nodes: command lines of nodes that run next to the simulator, in the present folder.
-        parameters: parameters of the simulator, by name; None: the defaults, without floating base
-            and contact.
-        patience: wall time to wait for a state [s].
+        nstep: number of timesteps of an action.
+        horizon: largest number of actions of an episode.
+        effort: effort of an action of 1 [N m or N]: one number for all joints or one for each;
+            None: the effort limits.
+        nodes: command lines of nodes to run besides the simulator, in the present folder.
+        parameters: parameters of the simulator, by name; None: the defaults, without a floating
+            base and contact.
+        patience: longest wait for a state, in wall time [s].
 
     Attributes:
         m: the Model.
         joints: names of the joints of joint_states.
-        actuated: names of the joints that actions act on.
-        position, velocity: positions and velocities of the joints, in the latest state.
-        simulation: its `client.node` is a node of rclpy in the domain of the simulator, and its
-            `environment` has the variables of processes that join the domain.
+        actuated: names of the joints on which actions act.
+        position, velocity: positions and velocities of the joints in the latest state.
+        simulation: the simulation; `simulation.client.node` is a node of rclpy in its ROS domain,
+            and `simulation.environment` puts other processes into this domain.
 
     Raises:
         ParameterError: an argument is not allowed, or a joint has no effort limit.
@@ -87,14 +87,14 @@ class NodeEnv(gymnasium.Env):  # type: ignore[misc, type-arg, unused-ignore]
     # methods that a task can override
 
     def observe(self) -> Array:
-        """Return an observation, (n,): by default positions, then velocities."""
+        """Return the observation (n,); by default positions, then velocities."""
         return np.concatenate([self.position, self.velocity])
 
     def limits(self) -> tuple[Array, Array]:
-        """Return the lowest and the highest observation, (n,) each.
+        """Return the lowest and the highest observation (n,).
 
         By default these are the limits of positions and velocities in the Model. They are infinite
-        where the Model has no limit, or if `observe` is overridden.
+        if the Model has no limit, or if `observe` is overridden.
         """
         if type(self).observe is not NodeEnv.observe:
             high = np.full(np.asarray(self.observe()).shape, np.inf)
@@ -110,18 +110,19 @@ class NodeEnv(gymnasium.Env):  # type: ignore[misc, type-arg, unused-ignore]
         raise NotImplementedError(f"{type(self).__name__} needs a method reward(action)")
 
     def ended(self) -> bool:
-        """Return whether the episode has ended: by default never."""
+        """Return whether the episode has ended; by default it never has."""
         return False
 
     def start(self) -> tuple[Mapping[str, float], Mapping[str, float]]:
-        """Return positions and velocities by joint in which an episode begins.
+        """Return initial positions and velocities by joint; by default none.
 
-        Other joints are where the simulator starts them, at rest. Draw from self.np_random.
+        All other joints begin at rest where the simulator starts them. Draw random numbers from
+        self.np_random.
         """
         return {}, {}
 
     def act(self, action: Array) -> None:
-        """Answer the latest state: by default with efforts."""
+        """Answer the latest state with an action; by default the action commands efforts."""
         self.simulation.ask().command(self.actuated, (action * self.effort).tolist())
 
     # gymnasium's interface
@@ -142,7 +143,7 @@ class NodeEnv(gymnasium.Env):  # type: ignore[misc, type-arg, unused-ignore]
 
         Raises:
             ParameterError: the action is not an array (na,) of numbers.
-            RbdynError: no state comes within `patience`, or a process has ended.
+            RbdynError: no state arrives within `patience`, or a process has ended.
         """
         given = np.asarray(action, np.float64)
         if given.shape != (len(self.actuated),):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The processes of an environment: the simulator, nodes of the user, and the client here."""
+"""The processes of an environment: the simulator and nodes of the user; and their client here."""
 
 import contextlib
 import json
@@ -19,19 +19,19 @@ from rbdyn_ros.machine import wait_or_kill
 from rbdyn_ros.ros.common.graph.domains import Domain
 from rbdyn_ros.ros.lockstep_client import LockstepClient
 
-#: Time for the simulator to start; the first start of a version compiles [s].
+#: Longest wait for the start of the simulator [s]; the first start of a version compiles.
 STARTING = 300.0
-#: Time for the simulator to end [s].
+#: Longest wait for the end of the simulator [s].
 ENDING = 10.0
 
 
 class NodeSimulation:
-    """A simulator in lock-step with a client, in a ROS domain of their own.
+    """A simulator in lock-step and its client, in a ROS domain of their own.
 
     Args:
         parameters: parameters of the simulator, by name.
-        nodes: command lines of nodes that run next to it, in the present folder.
-        patience: wall time to wait for a state [s].
+        nodes: command lines of nodes to run besides the simulator, in the present folder.
+        patience: longest wait for a state, in wall time [s].
 
     Attributes:
         client: client of the simulator; None after `close`.
@@ -64,18 +64,18 @@ class NodeSimulation:
 
     @property
     def environment(self) -> dict[str, str]:
-        """Environment variables of processes in the domain."""
+        """Environment variables that put a process into the ROS domain."""
         return self._domain.environment
 
     def ask(self) -> LockstepClient:
-        """Return the client, for a request that the simulator must answer within `patience`."""
+        """Return the client for a request; from now on the simulator has `patience` to answer."""
         if self.client is None:
             raise refusal("the environment is closed")
         self._asked = time.monotonic()
         return self.client
 
     def close(self) -> None:
-        """Close the client, end the processes, and delete their folder."""
+        """Close the client, end the processes, and delete the folder of their output."""
         if self.client is not None:
             self.client.close()
             self.client = None
@@ -87,7 +87,7 @@ class NodeSimulation:
         self._folder.cleanup()
 
     def _start(self, words: str) -> None:
-        """Send the settings to the process and connect to it; raise RbdynError if this fails."""
+        """Send a line of settings to the process and connect to it; RbdynError if this fails."""
         assert self._process.stdin is not None
         self._process.stdin.write(words + "\n")
         self._process.stdin.flush()
@@ -99,7 +99,7 @@ class NodeSimulation:
         self.client.connect()
 
     def _said(self, timeout: float) -> str:
-        """Return the next line of the simulator's process, or "" after the timeout."""
+        """Return the next line that the simulator's process prints; after the timeout [s]: ""."""
         assert self._process.stdout is not None
         if not select.select([self._process.stdout], [], [], timeout)[0]:
             return ""
@@ -107,7 +107,7 @@ class NodeSimulation:
         return line or f"the process of the simulator has ended: {self._end_of_log()}"
 
     def _check(self) -> None:
-        """Raise RbdynError if a process has ended, or no answer comes."""
+        """Raise RbdynError if a process has ended, or no answer has come within `patience`."""
         if said := self._said(0.0):
             raise refusal(said)
         if time.monotonic() > self._asked + self._patience:

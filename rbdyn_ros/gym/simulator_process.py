@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A simulator and nodes of the user, in processes that end when standard input ends.
+"""Run a simulator and nodes of the user until the standard input ends.
 
-python -m rbdyn_ros.gym.simulator_process reads one line of JSON: `parameters` of the simulator,
-`nodes` as command lines, and a `folder` for their output. It prints "ready", or the reason why it
-ends.
+python -m rbdyn_ros.gym.simulator_process reads one line of JSON with `parameters` of the
+simulator, `nodes` as command lines, and a `folder` for the output of the nodes. It prints "ready",
+or the reason why it ends.
 """
 
 import json
@@ -19,12 +19,12 @@ from rbdyn_ros.trials.processes.user_process import UserProcess
 from rbdyn_ros.trials.trial import UserProgram
 
 POLL = 0.1
-#: Largest memory for the data of a process of a node [MiB].
+#: Memory limit of the data of a node's process [MiB].
 MEMORY = 1 << 20
 
 
 def main() -> None:
-    """Simulate until the standard input is closed."""
+    """Run the simulator and the nodes until the standard input is closed."""
     given = json.loads(sys.stdin.readline())
     folder = Path(given["folder"])
     with ExitStack() as stack:

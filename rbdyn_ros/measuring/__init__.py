@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Time calls to this engine and to other engines in turns."""
+"""Time calls of this engine and of other engines in turns."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The same robot in MuJoCo and Pinocchio, if installed, to compare their times with ours."""
+"""Load the same robot in MuJoCo and Pinocchio, if installed, to compare their times with ours."""
 
 import importlib
 import xml.etree.ElementTree as ET
@@ -16,14 +16,14 @@ _ANCHOR = "anchor_of_the_floating_base"
 
 @dataclass(frozen=True, slots=True)
 class Peer:
-    """A robot in another engine.
+    """The robot in another engine.
 
     Attributes:
         name: name and version of the engine.
-        jobs: jobs by our name of the function.
+        jobs: jobs to time, by our name of the function.
         calls: the other engine's name of each function, by our name.
-        nv: degrees of freedom of the model in this engine.
-        refusal: the reason why there are no jobs, in one line; "" if there are jobs.
+        nv: number of degrees of freedom of its model.
+        refusal: the reason why there are no jobs, in one line; "": there are jobs.
     """
 
     name: str
@@ -34,13 +34,13 @@ class Peer:
 
 
 def peers(urdf: str, floating_base: bool, timestep: float, refusal: str = "") -> list[Peer]:
-    """Return MuJoCo and Pinocchio with the robot loaded.
+    """Return the robot in MuJoCo and in Pinocchio.
 
     Args:
         urdf: text of a URDF that our reader accepts.
         floating_base: whether the root link moves freely.
         timestep: duration of a step [s].
-        refusal: a known reason why neither engine can load the robot; "" to try.
+        refusal: a known reason why neither engine can load the robot; "": try to load it.
     """
     return [
         _peer("MuJoCo", "mujoco", lambda: _mujoco(urdf, floating_base, timestep), refusal),
@@ -68,16 +68,19 @@ def _peer(
 
 
 def _line(error: Exception) -> str:
-    """Return the first 160 characters of an error as one line."""
+    """Return the message of an error as one line, cut after 160 characters."""
     text = " ".join(str(error).split()) or type(error).__name__
     return text if len(text) <= 160 else f"{text[:157]}..."
 
 
 def mujoco_model(urdf: str, floating_base: bool = False, timestep: float = 0.001) -> Any:
-    """Return the fastest MuJoCo model of a URDF: fixed links fused, no contact or constraint."""
+    """Return the fastest MuJoCo model of a URDF: fixed links fused, no contact, no constraints.
+
+    timestep: duration of a step [s].
+    """
     import mujoco
 
-    # otherwise MuJoCo writes a log to the working directory
+    # without this, MuJoCo writes a log to the working directory
     mujoco.set_mju_user_warning(lambda _: None)
     tree = ET.fromstring(urdf)
     for theirs in tree.findall("mujoco"):
@@ -98,7 +101,7 @@ def mujoco_model(urdf: str, floating_base: bool = False, timestep: float = 0.001
 
 
 def _free_root(tree: ET.Element) -> None:
-    """Add a free joint above the root link: MuJoCo fixes the root of a URDF to the world."""
+    """Add a floating joint above the root link, which MuJoCo would fix to the world."""
     children = {child.get("link") for child in tree.iterfind("joint/child")}
     names = [str(link.get("name")) for link in tree.findall("link")]
     root = next(name for name in names if name not in children)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Time jobs in turns in one process: A B C A B C ...
 
-If the speed of the machine drifts, it drifts for all jobs, so their ratios stay valid.
+If the speed of the machine drifts, it drifts for all jobs; the ratios of their times stay valid.
 """
 
 import statistics
@@ -12,11 +12,11 @@ from rbdyn_ros.dynamics import stages as api
 from rbdyn_ros.dynamics.toolbox.inertia import mass_matrix
 from rbdyn_ros.model.model import Model
 
-Job = Callable[[int], None]  # a job runs n times
+Job = Callable[[int], None]  # a function that runs its work n times
 
 ROUNDS = 15
 
-#: Names of two jobs: many timesteps in a call, and one timestep in a call.
+#: Names of two jobs: many timesteps in one call, and one timestep in each call.
 STEPS, TICK = "step(m, d, n)", "step(m, d)"
 
 
@@ -26,13 +26,13 @@ def in_turns(
     rounds: int = ROUNDS,
     after_round: Callable[[], object] = lambda: None,
 ) -> list[list[float]]:
-    """Return, per job, the time of one run in each round [us].
+    """Return for each job a list with the time of one run in each round [us].
 
     Args:
         jobs: the jobs; each runs once before the first round, to compile its kernels.
-        seconds: duration of a job in a round.
+        seconds: approximate time for a job in a round [s].
         rounds: number of rounds.
-        after_round: called after each round.
+        after_round: function to call after each round.
     """
     counts = [_count_for(job, seconds) for job in jobs]
     times: list[list[float]] = [[] for _ in jobs]
@@ -46,7 +46,7 @@ def in_turns(
 
 
 def _count_for(job: Job, seconds: float) -> int:
-    job(1)  # compile, and fill caches
+    job(1)  # compiles, and fills caches
     count = 1
     while True:
         start = time.perf_counter()
@@ -58,7 +58,7 @@ def _count_for(job: Job, seconds: float) -> int:
 
 
 def median_ratio(theirs: Sequence[float], ours: Sequence[float]) -> float:
-    """Return the median over rounds of theirs / ours; above 1, ours is faster."""
+    """Return the median over all rounds of theirs / ours; if it is above 1, we are faster."""
     return statistics.median(a / b for a, b in zip(theirs, ours, strict=True))
 
 
@@ -74,7 +74,7 @@ def repeated(call: Callable[[], object], reset: Callable[[], object] = lambda: N
 
 
 def stepped(step: Callable[[int], object], reset: Callable[[], object] = lambda: None) -> Job:
-    """Return a job that resets, then takes n steps in one call."""
+    """Return a job that calls `reset`, then `step` once with n, the number of steps."""
 
     def job(n: int) -> None:
         reset()
@@ -84,9 +84,9 @@ def stepped(step: Callable[[int], object], reset: Callable[[], object] = lambda:
 
 
 def our_jobs(m: Model) -> dict[str, Job]:
-    """Return the jobs of a robot by name; all start at rest at qpos0.
+    """Return the jobs of a robot by name; all jobs start at rest at qpos0.
 
-    Friction and limits of joints are smooth, as the peers' constraints are off.
+    Friction and limits of joints follow the smooth law, because the peers' constraints are off.
     """
     m = m.replaced()
     m.opt.exact_stops = False

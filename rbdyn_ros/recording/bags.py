@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Read ROS 2 recordings: MCAP files, complete or cut off, and rosbag2 folders.
 
-Files are untrusted: allocations are bounded by the size of the file, and every failure is an
-RbdynError.
+Files are not trusted: their size bounds all allocations, and every failure raises RbdynError.
 """
 
 from collections.abc import Callable, Iterator
@@ -15,12 +14,12 @@ from rbdyn_ros.recording.mcap_file import Attached, McapFile, Message, Topic
 from rbdyn_ros.recording.schemas import missing_extra
 
 BAG_SUFFIXES = (".mcap", ".db3")
-#: End of ROS 2 time, whose seconds have 32 bits [ns]. A sum of four times fits into 64 bits.
+#: End of ROS 2 time, whose seconds have 32 bits [ns]. A sum of four times still fits into 64 bits.
 END_OF_TIME = 2**31 * NANOSECONDS
 
 
 def recording_error(code: str, text: str, source: str = "") -> ParameterError:
-    """Return the error of an unusable recording; the source is its file."""
+    """Return the error about a recording that cannot be used; source: path of its file."""
     return ParameterError(Finding(code, text, "error", "recording"), source)
 
 
@@ -28,7 +27,7 @@ def existing(path: object) -> Path:
     """Return the path of an existing recording.
 
     Raises:
-        ParameterError: it is not a path, or does not exist.
+        ParameterError: `path` is not a path, or there is no such file or folder.
     """
     if not isinstance(path, str | Path):
         text = f"expected the path of a recording, got {path!r}"
@@ -36,7 +35,7 @@ def existing(path: object) -> Path:
     source = Path(path)
     try:
         found = source.exists()
-    except (OSError, ValueError):  # the path contains a NUL or is too long
+    except (OSError, ValueError):  # the path has a NUL or is too long
         found = False
     if not found:
         raise recording_error(
@@ -46,7 +45,7 @@ def existing(path: object) -> Path:
 
 
 def damaged(source: str, error: Exception) -> ParameterError:
-    """Return the error for a damaged recording."""
+    """Return the error about a damaged recording, from the exception that a library raised."""
     reason = str(error).split("\n")[0][:200] or type(error).__name__
     text = (
         f"it cannot be read: {reason.rstrip('.')}. The file is damaged or the recording was cut "
@@ -57,7 +56,7 @@ def damaged(source: str, error: Exception) -> ParameterError:
 
 @dataclass(slots=True)
 class Recording:
-    """A recording, read from its beginning at every call of messages.
+    """A recording; each call of `messages` reads it from its beginning.
 
     Args:
         path: an .mcap or .db3 file, or a rosbag2 folder.
@@ -65,7 +64,7 @@ class Recording:
     Attributes:
         topics: topics found so far.
         attached: attachments found so far.
-        truncated: whether the file was cut off; known after all messages are read.
+        truncated: whether the file was cut off; valid after all messages have been read.
     """
 
     path: Path
@@ -77,7 +76,7 @@ class Recording:
         self.path, self.topics, self.attached, self.truncated = path, {}, [], False
 
     def messages(self, wanted: Callable[[Topic], bool]) -> Iterator[Message]:
-        """Yield the messages of the wanted topics in recording order.
+        """Yield the messages of the wanted topics, in the order in which they were recorded.
 
         Raises:
             ParameterError: the file is not a recording, or is damaged.
@@ -90,7 +89,7 @@ class Recording:
         except RbdynError:
             raise
         except Exception as error:
-            # the libraries raise errors of many types; errors of the caller are not caught here
+            # the libraries raise exceptions of many types; exceptions of the caller pass
             raise damaged(str(self.path), error) from error
 
     def _check_time(self, message: Message) -> None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The pose of the root link from /tf, for recordings without states and odom."""
+"""Compute the pose of the root link from /tf, for recordings without states and odom."""
 
 import math
 from collections.abc import Collection
@@ -16,13 +16,13 @@ from rbdyn_ros.recording.schemas import Schemas
 from rbdyn_ros.recording.series import Budget
 
 _TOPICS = ("tf", "tf_static")
-#: Longest chain of frames from the world to the robot.
+#: Largest number of frames in the chain from the world to the robot.
 MOST_FRAMES = 16
-#: A transform with a coordinate beyond this is not a pose [m].
+#: A transform with a larger coordinate is not a pose [m].
 FAR = 1e9
-#: Size of a transform in memory, counted in numbers.
+#: Memory of a stored transform, as a count of numbers for the budget.
 ROW = 64
-#: Motion below which a base counts as fixed [m, rad].
+#: A base that moves less than this counts as fixed [m, rad].
 STANDS = 1e-6
 
 
@@ -44,7 +44,7 @@ class Chain:
         """Add the transforms of a TF message.
 
         Raises:
-            Exception: from rosbags, if the message is malformed.
+            Exception: rosbags raises it for a malformed message.
             TooLargeError: the recording exceeds the budget.
         """
         decoded: Any = self._schemas.deserialize(message.raw, topics.TRANSFORMS)
@@ -60,7 +60,7 @@ class Chain:
         row = [at.x, at.y, at.z, turn.x, turn.y, turn.z, turn.w]
         length = math.hypot(*row[3:])
         if not (max(map(abs, row[:3])) < FAR and 0.5 < length < 2.0):
-            return  # the transform is not a pose, for example because it has NaN
+            return  # the transform is not a pose; for example, it has NaN
         rows = self._rows.setdefault(child, [])
         if rows and stamp < rows[-1][0] - BACK:
             rows.clear()
@@ -69,7 +69,7 @@ class Chain:
         self._parents[child] = one.header.frame_id.lstrip("/")
 
     def poses(self) -> list[tuple[int, Array]]:
-        """Return stamps [ns] and rows (13,) as from odom, with NaN velocities."""
+        """Return pairs of a stamp [ns] and a row (13,) as from odom, with NaN as velocities."""
         from scipy.spatial.transform import Rotation  # this import is slow
 
         chain: list[str] = []
@@ -81,7 +81,7 @@ class Chain:
             return []
         stamps = np.unique(np.concatenate([self._stamps(name) for name in chain]))
         place, turn = np.zeros((len(stamps), 3)), Rotation.identity(len(stamps))
-        for name in chain:  # in the order from the robot to the world
+        for name in chain:  # from the robot to the world
             k = np.searchsorted(self._stamps(name), stamps, side="right") - 1
             rows = np.array([row for _, row in self._rows[name]])[np.maximum(k, 0)]
             step = Rotation.from_quat(rows[:, 3:])
@@ -96,7 +96,7 @@ class Chain:
 
 
 def moves(poses: list[tuple[int, Array]]) -> bool:
-    """Return whether a link moves; each of its poses has a stamp [ns]."""
+    """Return whether a link moves, from its poses with stamps [ns]."""
     from scipy.spatial.transform import Rotation  # this import is slow
 
     rows = np.array([row for _, row in poses])

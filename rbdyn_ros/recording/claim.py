@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Open the file of a recording without losing data of old files or of the recording itself.
+"""Open the file of a recording so that no older file and no part of the recording is lost.
 
-A file lock protects it from other processes while it is open; the system releases the lock when
-the process ends.
+A file lock protects the file from other processes while it is open. The system releases the lock
+when the process ends.
 """
 
 import contextlib
@@ -14,12 +14,16 @@ from typing import BinaryIO
 from rbdyn_ros.errors import Finding, ParameterError, quote
 from rbdyn_ros.loading.output import unwritable
 
-#: Code of the error for an existing file.
+#: Code of the error about an existing file.
 OCCUPIED = "occupied-file"
 
 
 def opened(path: Path, overwrite: bool) -> BinaryIO:
-    """Open an empty file for writing, locked until it is closed, or raise ParameterError."""
+    """Open an empty file for writing and lock it until it is closed.
+
+    Raises:
+        ParameterError: the file cannot be written or locked, or exists and may not be overwritten.
+    """
     stream = locked(path)
     try:
         size = os.fstat(stream.fileno()).st_size
@@ -36,7 +40,7 @@ def opened(path: Path, overwrite: bool) -> BinaryIO:
 
 
 def locked(path: Path) -> BinaryIO:
-    """Open an existing or new file, locked against other processes, or raise ParameterError."""
+    """Open an existing or new file and lock it against other processes; else ParameterError."""
     if path.is_dir():
         raise unwritable(path, ValueError("it is a folder"))
     if path.exists() and not path.is_file():
@@ -69,7 +73,7 @@ class LostFileError(Exception):
 
 
 def check_kept(path: Path, stream: BinaryIO, size: int) -> None:
-    """Raise LostFileError if an open file is no longer at its path, or shorter than `size`."""
+    """Raise LostFileError if an open file is no longer at its path or is shorter than `size`."""
     status = os.fstat(stream.fileno())
     try:
         is_there = os.path.samestat(status, path.stat())
@@ -86,7 +90,7 @@ def check_kept(path: Path, stream: BinaryIO, size: int) -> None:
 
 
 def occupied(path: Path, size: int) -> ParameterError:
-    """Return the error for an existing file."""
+    """Return the error about an existing file of this size [bytes]."""
     text = (
         f"the file {quote(str(path))} exists already ({size} bytes) and is not overwritten; "
         "choose another name or delete it"
@@ -95,6 +99,6 @@ def occupied(path: Path, size: int) -> ParameterError:
 
 
 def abandon(stream: BinaryIO) -> None:
-    """Close a file; data not yet on the disk may be lost."""
+    """Close a file even if its last data cannot be written to the disk."""
     with contextlib.suppress(OSError):
         stream.close()

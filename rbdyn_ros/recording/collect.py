@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Collect the data of each robot (namespace) from the messages of a recording."""
+"""Collect the data of each robot from the messages of a recording; a namespace is a robot."""
 
 import functools
 import math
@@ -15,14 +15,14 @@ from rbdyn_ros.recording.schemas import LATER, STATE, Schemas, older_state
 from rbdyn_ros.recording.series import Budget, JointTopic, StateTopic, stamp_of
 
 STATES, DESCRIPTION, BASE = "joint_states", "robot_description", "odom"
-#: Command topics, by the last part of their name.
+#: Last parts of the names of command topics.
 COMMANDS = ("joint_commands", "joint_commands_by_mode", "effort_commands", "gripper_commands")
-#: Velocities and efforts on this topic are limits, not commands.
+#: On this topic velocities and efforts are limits and not commands.
 GRIPPERS = "gripper_commands"
 BRIDGE = "topic_based_joint_commands"
-#: A larger step back in time is a reset [ns]; a smaller step comes from reordered messages.
+#: A step back in time by more than this is a reset [ns]; a smaller step is due to message order.
 BACK = NANOSECONDS // 2
-#: Modes of rbdyn_interfaces/msg/JointCommand that use position and velocity.
+#: Modes of rbdyn_interfaces/msg/JointCommand: the modes with a position, VELOCITY, and IMPEDANCE.
 _POSITION_MODES, _VELOCITY_MODE, _IMPEDANCE = (1, 3), 2, 3
 LONGEST_TEXT = 1 << 26
 #: The fields of rbdyn_interfaces/msg/JointCommand.msg.
@@ -43,10 +43,10 @@ class RobotData:
 
     Attributes:
         states, joints, commands: data of its topics; None: the recording lacks the topic.
-        base: stamps [ns] and rows of odom.
-        urdf: text of its URDF.
-        since: time of its first state since the start of the recording [s].
-        notes: notes for the reader.
+        base: pairs of a stamp [ns] and a row of odom.
+        urdf: text of its URDF; "": the recording has none.
+        since: time from the start of the recording to its first state [s].
+        notes: notes for the user.
     """
 
     def __init__(self, budget: Budget) -> None:
@@ -59,7 +59,7 @@ class RobotData:
         self.notes: list[str] = []
 
     def restart(self) -> None:
-        """Drop the motion so far, because time was set back."""
+        """Drop the motion so far and add a note, because time was set back."""
         for series in (self.states, self.joints, *self.commands.values()):
             if series is not None:
                 series.clear()
@@ -71,15 +71,15 @@ class RobotData:
 
 
 class Collected:
-    """The data of the messages in a span of time.
+    """The data of all messages in a span of time.
 
     Args:
-        start, end: span since the first message [s].
+        start, end: span of time since the first message [s].
 
     Attributes:
         outside: whether there are states outside the span.
-        kinds: types of the topics with states.
-        robots: the robots by namespace.
+        kinds: types of the found topics with states.
+        robots: data of the robots, by namespace.
     """
 
     kinds = (STATE,)
@@ -96,7 +96,7 @@ class Collected:
         self.outside = False
 
     def wants(self, topic: Topic) -> bool:
-        """Return whether the messages of a topic are read."""
+        """Return whether to read the messages of a topic."""
         return topic.encoding in ("cdr", "") and _use(topic) != ""
 
     def of(self, space: str) -> RobotData:
@@ -109,7 +109,7 @@ class Collected:
         """Add the data of a message.
 
         Raises:
-            Exception: from rosbags, if the message is malformed.
+            Exception: rosbags raises it for a malformed message.
             TooLargeError: the recording exceeds the budget.
         """
         topic = message.topic
@@ -146,7 +146,7 @@ class Collected:
         last = robot.states.stamps[-1] if robot.states.stamps else -math.inf
         if robot.states.epoch not in (-1, state.epoch) or stamp < last:
             robot.restart()
-        # a paused simulation repeats its state
+        # leave out states that a paused simulation repeats
         if stamp != last or not robot.states.ends_with(state):
             robot.states.add(stamp, state)
 
@@ -175,7 +175,7 @@ class Collected:
         series.add(stamp, message.time_ns, decoded.name, *values)
 
     def _base(self, message: Message) -> tuple[int, np.ndarray[Any, Any]]:
-        """Return the stamp of an Odometry, and a row (13,) of position, quaternion wxyz, twist."""
+        """Return the stamp [ns] of an Odometry, and its position, quaternion wxyz, twist (13,)."""
         decoded = self._decoded(message)
         at, turn = decoded.pose.pose.position, decoded.pose.pose.orientation
         v, w = decoded.twist.twist.linear, decoded.twist.twist.angular
@@ -186,13 +186,13 @@ class Collected:
 
 @functools.lru_cache(8)
 def _state_type(definition: str) -> str:
-    """Return the type of a State with an older definition, or "" for the present definition."""
+    """Return the name of the older State type with this definition; "": it is not an older one."""
     known = sum(bool(re.search(rf"\b{name}\b", definition)) for name in LATER)
     return older_state(known)[0] if definition and known < len(LATER) else ""
 
 
 def _by_mode(decoded: Any) -> tuple[Any, Any, Any]:
-    """Return position, velocity and effort of a command, or NaN if its mode does not use them."""
+    """Return positions, velocities and efforts of a JointCommand; NaN: the mode ignores them."""
     mode = np.asarray(decoded.mode)
     filled = [np.full(len(mode), np.nan) for _ in range(3)]
     used = (
@@ -208,7 +208,7 @@ def _by_mode(decoded: Any) -> tuple[Any, Any, Any]:
 
 
 def _use(topic: Topic) -> str:
-    """Return the kind of data that a topic has, or "" if the topic is not read."""
+    """Return the kind of data on a topic, or "" if the topic is not read."""
     last = topic.name.rsplit("/", 1)[-1]
     if topic.typename == STATE:
         return STATE
@@ -222,14 +222,14 @@ def _use(topic: Topic) -> str:
 
 
 def space_of(topic: Topic) -> str:
-    """Return the namespace of a topic's robot: '' or '/name'."""
+    """Return the namespace of the robot of a topic: '' or '/name'."""
     parts = topic.name.rstrip("/").split("/")
-    # a topic of states has the name of the node between the namespace and its own name
+    # a State topic also has the node's name, between the namespace and its own name
     return "/".join(parts[: -2 if topic.typename == STATE else -1])
 
 
 def robots_in(collected: Collected) -> list[str]:
-    """Return the namespaces with states."""
+    """Return the namespaces of the robots that have states."""
     return sorted(
         space
         for space, robot in collected.robots.items()

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Read an MCAP file sequentially, even if it ends in the middle of a record.
 
-The library mcap parses the records. The index at the end is not used, so the file of a killed
-process can be read up to its last record; sizes in the file are not trusted.
+The library mcap parses the records. The index at the end of a file is not used, so the file of a
+killed process can be read up to its last record. Sizes in the file are not trusted.
 """
 
 import os
@@ -16,7 +16,7 @@ from typing import Any
 from rbdyn_ros.recording.schemas import LIBRARY, missing_extra
 
 MAGIC_SIZE = 8
-#: Largest record and largest unpacked chunk [bytes]; all writers make small chunks.
+#: Sizes of the largest record and the largest unpacked chunk [bytes]; usual chunks are smaller.
 MOST_BYTES, MOST_UNPACKED = 512 << 20, 64 << 20
 MOST_TOPICS = 10_000
 
@@ -30,10 +30,10 @@ class Topic:
     """A topic of a recording.
 
     Attributes:
-        name: full name.
-        typename: type of its messages.
-        definition: definition of the type in the file.
-        encoding: encoding of its messages.
+        name: full name of the topic.
+        typename: name of the type of its messages.
+        definition: definition of this type in the file.
+        encoding: encoding of its messages, such as cdr.
     """
 
     name: str
@@ -44,7 +44,7 @@ class Topic:
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """A message: its topic, recording time [ns] and bytes."""
+    """A recorded message: its topic, the time at which it was recorded [ns] and its bytes."""
 
     topic: Topic
     time_ns: int
@@ -53,7 +53,7 @@ class Message:
 
 @dataclass(frozen=True, slots=True)
 class Attached:
-    """An attachment of a recording: a file inside the file."""
+    """An attachment of a recording: a file within the file."""
 
     name: str
     media_type: str
@@ -65,12 +65,12 @@ class McapFile:
 
     Args:
         path: path of the file.
-        wanted: whether a topic is read.
+        wanted: function that returns whether to read a topic.
 
     Attributes:
         topics: topics found so far, by name.
         attached: attachments found so far.
-        truncated: whether the file was cut off, or ended early by a full disk.
+        truncated: whether the file was cut off, or a full disk ended it early.
     """
 
     def __init__(self, path: Path, wanted: Callable[[Topic], bool]) -> None:
@@ -85,9 +85,9 @@ class McapFile:
         """Yield the messages of the wanted topics in file order.
 
         Raises:
-            DamagedError: the file is not an MCAP file, or damaged.
+            DamagedError: the file is not an MCAP file, or is damaged.
             ParameterError: mcap is not installed.
-            OSError: it cannot be read.
+            OSError: the file cannot be read.
         """
         try:
             from mcap import records
@@ -109,7 +109,7 @@ class McapFile:
                     yield from self._taken(part)
 
     def _records(self, file: "_Bounded") -> Iterator[tuple[Any, int]]:
-        """Yield each record and its offset in the file [bytes], up to the end or a cut-off."""
+        """Yield each record and its offset [bytes], up to the end or the cut of the file."""
         from mcap.exceptions import EndOfFile, InvalidMagic, RecordLengthLimitExceeded
         from mcap.stream_reader import StreamReader
 
@@ -173,26 +173,26 @@ class McapFile:
 
 
 class _Bounded(BufferedReader):
-    """A file that reads no more bytes than it has, because a read first allocates its length."""
+    """A file that never reads more bytes than it has, because a read first allocates them."""
 
     def __init__(self, path: Path) -> None:
         super().__init__(FileIO(path))
         self.size = os.fstat(self.fileno()).st_size
 
     def read(self, size: int | None = -1, /) -> bytes:
-        """Return up to `size` bytes; None, or a negative number, means all bytes."""
+        """Return up to `size` bytes; None or a negative number: all bytes."""
         return super().read(self.size if size is None else min(size, self.size))
 
 
 def _has_summary(rest: Iterator[tuple[Any, int]]) -> bool:
-    """Return whether the rest of a file has a summary; after a full disk there is no summary."""
+    """Return whether the rest of a file has a summary, which it lacks after a full disk."""
     from mcap import records
 
     return all(x.summary_start for x, _ in rest if isinstance(x, records.Footer))
 
 
 def _parts(chunk: Any, at: int) -> list[Any]:
-    """Return the records of a chunk, whose sizes are checked before, or raise DamagedError."""
+    """Check the sizes of a chunk and return its records; raise DamagedError if they are wrong."""
     from mcap.stream_reader import CRCValidationError, breakup_chunk
 
     where = f"the chunk at byte {at}"
@@ -207,12 +207,15 @@ def _parts(chunk: Any, at: int) -> list[Any]:
         raise missing_extra(problem.name or "zstandard") from problem
     except CRCValidationError as problem:
         raise DamagedError(f"the checksum (CRC) of {where} is wrong") from problem
-    except Exception as problem:  # the libraries raise errors of many types
+    except Exception as problem:  # the libraries raise exceptions of many types
         raise DamagedError(f"{where} cannot be decompressed ({problem})") from problem
 
 
 def _unpacked(compression: str, data: bytes, size: int) -> bytes:
-    """Unpack a chunk; raise ValueError unless it has its declared size, which mcap ignores."""
+    """Unpack a chunk; raise ValueError unless the result has the declared size.
+
+    The library mcap does not check this size.
+    """
     if compression == "zstd":
         import zstandard
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The motion of a robot, sample by sample, from the collected data."""
+"""Compute the motion of a robot, sample by sample, from the collected data."""
 
 from typing import Any
 
@@ -17,7 +17,7 @@ from rbdyn_ros.recording.robots import is_floating
 from rbdyn_ros.recording.series import JointTopic, Series
 
 SHOWN = 6
-#: Stamps and arrival times with a larger difference come from different clocks [ns].
+#: If stamps and arrival times differ by more than this, they come from different clocks [ns].
 OTHER_CLOCK = 10**9
 
 
@@ -91,10 +91,10 @@ def from_joints(m: Model, found: RobotData, _source: str) -> dict[str, Any]:
 
 
 def _one_row_per_stamp(stamps: Ints, rows: Array) -> tuple[Ints, Array]:
-    """Return increasing stamps, and for each the values of all messages with this stamp.
+    """Merge the rows of messages with equal stamps; return increasing stamps and their rows.
 
     Drivers of an arm and its gripper may publish at the same simulated time. If two messages have
-    a value of a joint, the first message counts.
+    a value of the same joint, the value of the first message is used.
     """
     found, first = np.unique(stamps, return_index=True)
     ends = np.append(first[1:], len(stamps))
@@ -106,14 +106,18 @@ def _one_row_per_stamp(stamps: Ints, rows: Array) -> tuple[Ints, Array]:
 
 
 def seconds(stamps: Ints, first: np.int64) -> Array:
-    """Return times since the first stamp [s]; stamps do not fit into doubles."""
+    """Return the times of stamps [ns] since `first` [s]; doubles cannot hold stamps exactly."""
     return np.asarray(1e-9 * (stamps - first), np.float64)
 
 
 def _matched(
     m: Model, names: tuple[str, ...], notes: list[str]
 ) -> tuple[list[int], NDArray[np.int64], NDArray[np.int64]]:
-    """Return the messages' columns and their addresses in qpos and qvel, or raise ValueError."""
+    """Return columns of messages with joints of the robot, and addresses in qpos and qvel.
+
+    Raises:
+        ValueError: the messages name no joint of the robot.
+    """
     free = np.flatnonzero((m.jnt_dofnum == 1) & (m.jnt_class == JointClass.FREE))
     own = {m.jnt_names[k]: k for k in free}
     columns = [k for k, name in enumerate(names) if name in own]
@@ -137,7 +141,7 @@ def _matched(
 
 
 def _held(rows: Array, start: Array) -> Array:
-    """Return rows with unknown values filled: the last known value, else the first, else start."""
+    """Return rows without NaN: use the last known value, else the next known value, else start."""
     n = len(rows)
     known = np.isfinite(rows)
     last = np.maximum.accumulate(np.where(known, np.arange(n)[:, None], -1), axis=0)
@@ -147,14 +151,14 @@ def _held(rows: Array, start: Array) -> Array:
 
 
 def _place(qpos: Array, qvel: Array, stamps: Ints, base: list[tuple[int, Any]]) -> None:
-    """Set the pose and the velocity of the root link at each stamp from odom."""
+    """Write the pose and velocity of the root link at each stamp, from rows of odom."""
     order = sorted(base, key=lambda one: one[0])
     when = np.array([stamp for stamp, _ in order], np.int64)
     rows = np.array([row for _, row in order])
     rows = rows[np.maximum(np.searchsorted(when, stamps, side="right") - 1, 0)]
     lengths = np.linalg.norm(rows[:, 3:7], axis=1, keepdims=True)
     qpos[:, :3], qpos[:, 3:7] = rows[:, :3], rows[:, 3:7] / np.where(lengths > 0, lengths, np.nan)
-    # linear velocity: world axes in a free joint, axes of the link in odom
+    # convert the linear velocity: odom has it in axes of the link, a free joint in world axes
     for k, row in enumerate(rows):
         qvel[k, :3] = quat_to_mat(qpos[k, 3:7]) @ row[7:10]
     qvel[:, 3:6] = rows[:, 10:13]
@@ -180,9 +184,9 @@ def _commands(m: Model, found: RobotData, first: np.int64, lag: int) -> dict[str
 
 
 def _named(m: Model, series: Series) -> Series:
-    """Return a series in which efforts without names have the names of the commanded joints.
+    """Return a series; if its efforts have no names, they get the names of the commanded joints.
 
-    If the numbers of efforts and joints differ, the result has no joints.
+    If the numbers of efforts and of these joints differ, the result has no joints.
     """
     if not series.topic.endswith("/effort_commands"):
         return series

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""QoS profiles in the metadata of an MCAP file, which rosbag2 offers at playback."""
+"""QoS profiles for the metadata of an MCAP file; rosbag2 uses them at playback."""
 
-#: Policies as numbers of rmw, the only form that rosbag2 of Humble and Iron reads; since Jazzy it
-#: reads words such as `reliable` too. The durations are infinite.
+#: A profile with policies as numbers of rmw, the only form that rosbag2 of Humble and Iron reads.
+#: Since Jazzy it also reads words such as `reliable`. The durations mean infinity.
 _TEXT = """\
 - history: 1
   depth: {depth}
@@ -22,11 +22,11 @@ _TEXT = """\
 
 
 def offered(depth: int = 10, reliable: bool = True, latched: bool = False) -> dict[str, str]:
-    """Return the metadata of a channel.
+    """Return the metadata of a channel with the QoS of its publisher.
 
     Args:
         depth: depth of the history.
-        reliable: whether delivery is reliable instead of best effort.
+        reliable: whether the publisher is reliable instead of best effort.
         latched: whether late subscribers get the last message (transient local).
     """
     text = _TEXT.format(

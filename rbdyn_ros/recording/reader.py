@@ -33,14 +33,14 @@ def read_run(
 ) -> RecordedRun:
     """Read a recording of a simulation, or of a real robot.
 
-    A recording of `rbdyn sim --record` or rb.Recorder has every state to the last bit. Other
-    recordings are read from joint_states, with odom or /tf for a moving base. If time was reset,
-    only the part after the last reset is read.
+    A recording of `rbdyn sim --record` or rb.Recorder has every state to the last bit. From other
+    recordings, joint_states are read and, for a moving base, odom or /tf. If time was reset, only
+    the part after the last reset is read.
 
     Args:
         path: an .mcap file, even if it was cut off, or a rosbag2 folder.
         robot: path of a robot file, or a Model; None: the robot in the recording.
-        name: namespace of the robot; None: the recording must have one robot only.
+        name: namespace of the robot; None: the recording must have only one robot.
         start: start of the span to read, since the start of the recording [s].
         end: end of the span to read [s]; infinite: the end of the recording.
 
@@ -73,7 +73,7 @@ def _take(take: Callable[[Message], None], message: Message, source: Path) -> No
         take(message)
     except (TooLargeError, RbdynError):
         raise
-    except Exception as error:  # rosbags raises many types of errors for wrong bytes
+    except Exception as error:  # for wrong bytes, rosbags raises errors of many types
         reason = str(error).split("\n")[0][:200] or type(error).__name__
         text = (
             f"a message of {quote(message.topic.name)} is not a valid "
@@ -101,7 +101,7 @@ def _chosen(collected: Collected, recording: Recording, source: Path, name: str 
 
 
 def _named(spaces: list[str]) -> str:
-    """Return a list of namespaces as text for a message."""
+    """Return namespaces of robots as a text for a message."""
     if spaces == [""]:
         return "one robot, without a namespace"
     names = (quote(space) if space else "'/' without a namespace" for space in spaces[:SHOWN])
@@ -109,7 +109,7 @@ def _named(spaces: list[str]) -> str:
 
 
 def _no_states(recording: Recording, collected: Collected, source: Path) -> ParameterError:
-    """Return the error of a recording without states in the span."""
+    """Return the error about a recording that has no states in the requested span."""
     if collected.outside:
         text = "the recording has no states in the requested span of time"
         return recording_error("nothing-then", text, str(source))
@@ -173,7 +173,7 @@ def _run(
 
 
 def _base_of(m: Model, recording: Recording, space: str) -> list[tuple[int, Any]]:
-    """Return the poses of the root link from /tf; frames may have the robot's name as prefix."""
+    """Return stamps and poses of the root link from /tf, whose frames may have a prefix."""
     links = [name for name in m.frame_names if name != topics.WORLD]
     prefix = f"{space.strip('/')}/"
     for start in dict.fromkeys((prefix.lstrip("/"), "")):

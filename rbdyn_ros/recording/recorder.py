@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Records a simulation in Python: rb.Recorder."""
+"""rb.Recorder: record a simulation in Python."""
 
 import tempfile
 from dataclasses import replace
@@ -27,22 +27,22 @@ STATE_TOPIC = "/simulator/state"
 
 
 class Recorder(Output):
-    """Writes a simulation to an .mcap file that ROS 2 tools can read; needs no ROS.
+    """Writes a simulation to an .mcap file that ROS 2 tools can read; ROS is not needed.
 
     with rb.Recorder(m, "run.mcap", urdf=text) as recorder:
         for _ in range(1000):
             rb.step(m, d)
             recorder.write(d)
 
-    The file has the Model, every state to the last bit on /simulator/state, /joint_states, /tf of
-    all frames in the world, and the URDF on /robot_description. Stamps are d.time.
+    The file has the Model, every state to the last bit on /simulator/state, /joint_states, /tf
+    with all frames in the world, and the URDF on /robot_description. The stamps are d.time.
 
     Args:
         m: the Model.
         path: path of the file.
-        urdf: text of the URDF, for tools that show its meshes; empty: no URDF.
+        urdf: text of the URDF, for tools that show its meshes; empty: there is no URDF.
         rate: largest rate of /joint_states and /tf [Hz]; all states are recorded.
-        overwrite: whether to replace an existing file; else it is refused.
+        overwrite: whether to replace an existing file; False: an existing file is refused.
 
     Raises:
         ModelError: m is not a Model.
@@ -78,16 +78,16 @@ class Recorder(Output):
 
     @property
     def path(self) -> Path:
-        """Path of the file."""
+        """Path of the recorded file."""
         return self._file.path
 
     @property
     def dropped(self) -> int:
-        """Number of messages dropped because the disk was too slow."""
+        """Number of messages that were dropped because the disk was too slow."""
         return self._file.dropped
 
     def write(self, d: Data) -> None:
-        """Record the state of d, which is not changed.
+        """Record the present state of a Data, which is not changed.
 
         Raises:
             ModelError: d was not made for the Model, its numbers are not finite, or the recorder
@@ -130,14 +130,14 @@ class Recorder(Output):
         return self._messages.state(stamp, self._tick, float(d.time), self._epoch, lists)
 
     def _show(self, stamp: int, d: Data) -> None:
-        """Record /joint_states and /tf for other tools."""
+        """Record /joint_states and /tf, which other tools read; stamp [ns]."""
         m, scratch = self._m, self._scratch
         scratch.qpos, scratch.qvel, scratch.time = d.qpos, d.qvel, d.time
         kinematics(m, scratch)
         names, qposadr, dofadr = self._single
         effort = np.zeros(m.nvall)
         effort[: m.nv] = d.qfrc_applied
-        # the effort of a drive is the torque that the drive assumes, as on joint_states
+        # as effort of a drive, record the torque that the drive assumes, as joint_states do
         current = d.act[m.actuator_actadr + CURRENT]
         effort[m.actuator_dofid] = m.actuator_gear * m.actuator_motorconst[:, 0] * current
         position, velocity = scratch.qpos_all[qposadr], scratch.qvel_all[dofadr]
@@ -148,7 +148,7 @@ class Recorder(Output):
         self._file.put(self._tf, stamp, message)
 
     def close(self) -> None:
-        """Complete the file, unless it is closed.
+        """Complete and close the file; it may be closed already.
 
         Raises:
             ParameterError: the file is not complete, for example because the disk is full.
@@ -183,7 +183,7 @@ def _check_arguments(m: object, urdf: object, rate: object) -> None:
 
 
 def model_bytes(m: Model) -> bytes:
-    """Return the file that `save` writes, as bytes."""
+    """Return the bytes of the file that `save` writes for a Model."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / topics.MODEL_NAME
         save(m, path)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The robot of a recording: from the recording itself or from a given file."""
+"""Find the robot of a recording, in the recording itself or in a given file."""
 
 import tempfile
 from collections.abc import Sequence
@@ -14,7 +14,7 @@ from rbdyn_ros.recording import topics
 from rbdyn_ros.recording.bags import recording_error
 from rbdyn_ros.recording.mcap_file import Attached
 
-#: Number of positions and velocities of a floating base.
+#: Numbers of positions and velocities of a floating base.
 _FREE = 7, 6
 
 
@@ -27,19 +27,19 @@ def robot_of(
     widths: tuple[int, int] | None,
     floating: bool,
 ) -> tuple[Model, list[str]]:
-    """Return the robot of a recording, and notes about the source of the robot.
+    """Return the robot of a recording, and notes for the user about where the robot was found.
 
     Args:
-        source: the recording.
+        source: path of the recording.
         attached: attachments of the robot.
         space: namespace of the robot.
-        urdf: text of robot_description, or "".
+        urdf: text of robot_description; "": the recording has none.
         robot: robot given by the user, or None.
-        widths: nq and nv of its states; None if unknown.
+        widths: nq and nv of its states; None: unknown.
         floating: whether the recording shows a moving base.
 
     Raises:
-        ParameterError: there is no robot, or it does not fit the states.
+        ParameterError: no robot was found, or the robot does not fit the states.
         RbdynError: the robot's file is refused.
     """
     notes: list[str] = []

@@ -15,36 +15,37 @@ from rbdyn_ros.model.data import Data
 from rbdyn_ros.model.model import Model
 from rbdyn_ros.recording.series import Series
 
-#: Largest difference of positions [rad or m] and times [timesteps] that count as equal.
+#: Positions [rad or m] and times [timesteps] that differ by less than this count as equal.
 SAME = 1e-9
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RecordedRun:
-    """The motion of a robot, in order of time.
+    """The recorded motion of a robot: n samples in the order of time.
 
     Attributes:
         m: the robot.
         name: namespace, or name of the robot.
         source: path of the recording.
-        time: since the start of the recording [s] (n,), increasing.
-        clock: simulated time, for joints with prescribed motion [s] (n,).
-        stamps: ROS time [ns] (n,).
-        qpos: (n, nq), finite.
-        qvel: (n, nv), NaN if unknown.
-        effort: applied efforts (n, nv), NaN if unknown [N m or N].
-        xfrc: (n, nbody, 6) external wrenches as in Data; None if unknown or zero.
-        contact: (n, nbody, 6) contact wrenches; None if unknown or zero.
-        stick: (n) memories of contacts, each (contacts, 8); None if unknown or without contact.
-        stick_qfrc: (n, nv) friction and limit forces of joints, their memory [N m or N]; None if
-            unknown or without friction and limits.
-        act: (n, na) states of actuators; None if unknown or without actuators.
+        time: (n,) times since the start of the recording [s], increasing.
+        clock: (n,) simulated times [s], for joints with prescribed motion.
+        stamps: (n,) ROS times [ns].
+        qpos: (n, nq) positions, finite.
+        qvel: (n, nv) velocities; NaN: unknown.
+        effort: (n, nv) applied efforts [N m or N]; NaN: unknown.
+        xfrc: (n, nbody, 6) external wrenches as in Data; None: unknown or zero.
+        contact: (n, nbody, 6) contact wrenches; None: unknown or zero.
+        stick: (n) memories of friction at contacts, each (contacts, 8); None: unknown, or there is
+            no contact.
+        stick_qfrc: (n, nv) friction and limit forces of joints, which the next step uses [N m or
+            N]; None: unknown, or there are none.
+        act: (n, na) states of actuators; None: unknown, or there are no actuators.
         measured: encoder readings; None: there are none.
         commanded: commands by topic; a topic without joint names has empty `names`.
-        urdf: text of the URDF; "" if the recording has no URDF.
+        urdf: text of the URDF; "": the recording has no URDF.
         exact: whether positions and velocities are bit-exact simulation states.
         truncated: whether the recording was cut off.
-        notes: notes for the reader.
+        notes: notes for the user.
     """
 
     m: Model
@@ -74,13 +75,13 @@ class RecordedRun:
         return float(self.time[-1] - self.time[0])
 
     def at(self, time: float) -> int:
-        """Return the index of the last sample at or before a time [s], at least 0."""
+        """Return the index of the last sample that is not after a time [s]; at least 0."""
         return max(int(np.searchsorted(self.time, time, side="right")) - 1, 0)
 
     def restore(self, d: Data, k: int) -> None:
-        """Put a Data of the robot into the state of a sample, with friction and actuators.
+        """Set a Data of the robot to sample k, including memory of friction and actuators.
 
-        With the efforts of an exact recording the simulation repeats the run from there.
+        If the recording is exact, a simulation with its efforts repeats the run from there.
 
         Raises:
             ModelError: d was not made for the robot.
@@ -93,10 +94,9 @@ class RecordedRun:
         d.act = 0.0 if self.act is None else self.act[k]
 
     def instant(self, k: int) -> Instant:
-        """Return a sample as an Instant; unknown velocities and efforts are zero.
+        """Return sample k as an Instant; unknown velocities and efforts are zero.
 
-        Contact points are not recorded. They are computed again if the recording has successive
-        steps.
+        Contact points are not recorded; they are computed again if the recording has every step.
         """
         return Instant(
             time=float(self.time[k]),
@@ -111,10 +111,10 @@ class RecordedRun:
         )
 
     def _points(self, k: int) -> Array | None:
-        """Return the contact points of a sample, or None if they are unknown.
+        """Return the contact points and forces of sample k; None: they are unknown.
 
-        The step before the sample is repeated. The points are unknown if the recording lacks the
-        step, or if the repeated step does not reach the sample.
+        The step to the sample is simulated again from the sample before. The points are unknown if
+        the recording lacks that sample, or if the new step does not reach sample k.
         """
         h = self.m.opt.timestep
         if self.contact is None or not self.exact or k == 0:

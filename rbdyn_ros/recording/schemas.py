@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Message types of a recording: their ROS 2 definitions and serialization."""
+"""Message types of a recording: define them as ROS 2 does, and serialize their messages."""
 
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
@@ -11,10 +11,10 @@ from rbdyn_ros.errors import Finding, ParameterError
 if TYPE_CHECKING:
     from rosbags.typesys.store import Typestore
 
-#: The library in the header of a recording.
+#: Name of the library in the header of a recording.
 LIBRARY = "rbdyn_ros"
 STATE = "rbdyn_interfaces/msg/State"
-#: The fields of rbdyn_interfaces/msg/State.msg, for use without ROS 2.
+#: Fields of rbdyn_interfaces/msg/State.msg, for use without ROS 2.
 STATE_FIELDS = """\
 builtin_interfaces/Time stamp
 uint64 tick
@@ -30,16 +30,17 @@ float64[] stick
 float64[] stick_qfrc
 float64[] act
 """
-#: The fields that later versions added to State.msg, in their order.
+#: Fields that later versions added to State.msg, in the order in which they were added.
 LATER = ("stick", "stick_qfrc", "act")
-#: Bytes before a message that name its encoding; big-endian and little-endian CDR.
+#: Number of bytes before a message, which name its encoding; and the first two of these bytes for
+#: big-endian and for little-endian CDR.
 PREFIX, ENCODINGS = 4, (b"\0\0", b"\0\1")
-#: Largest number of unused bytes after a message, and additional bytes for each empty array.
+#: Largest number of unused bytes after a message, and of further ones for each empty array.
 SPARE, SPARE_EMPTY = 3, 4
 
 
 def older_state(known: int) -> tuple[str, str]:
-    """Return name and fields of an older State, with only the first `known` fields of LATER."""
+    """Return name and fields of an older State, which has only the first `known` of LATER."""
     fields = STATE_FIELDS
     for name in reversed(LATER[known:]):
         fields = fields.removesuffix(f"float64[] {name}\n")
@@ -47,17 +48,17 @@ def older_state(known: int) -> tuple[str, str]:
 
 
 def missing_extra(package: str) -> ParameterError:
-    """Return the error for a missing package that only recordings need."""
+    """Return the error about a missing package that only recordings need."""
     package = package.split(".", maxsplit=1)[0]
     text = f'recordings need {package}, which is not installed: pip install "rbdyn_ros[record]"'
     return ParameterError(Finding("no-record-extra", text, "error", "", None, "", package))
 
 
 class Schemas:
-    """Message types by name: the standard types of ROS 2, State, and types found by `find`.
+    """Message types by name: the standard types of ROS 2, State, and types from `find`.
 
     Args:
-        find: returns the text of a .msg file for a type name, or None.
+        find: returns the text of the .msg file of a type; None: it does not know the type.
 
     Raises:
         ParameterError: rosbags is not installed.
@@ -73,7 +74,7 @@ class Schemas:
         self.store.register(get_types_from_msg(STATE_FIELDS, STATE))
 
     def text(self, typename: str) -> str:
-        """Return the definition of a type with all its dependencies, in encoding ros2msg.
+        """Return the definition of a type and all its dependencies, in the encoding ros2msg.
 
         Raises:
             ParameterError: the type or a dependency is unknown.
@@ -83,22 +84,22 @@ class Schemas:
         return text
 
     def define(self, typename: str, fields: str) -> None:
-        """Define a type by the text of a .msg file."""
+        """Define a type by the text of its .msg file."""
         if typename not in self.store.types:
             self.store.register(self._parse(fields, typename))
 
     def serialize(self, typename: str, message: Any) -> bytes:
-        """Return a rosbags message as bytes (CDR, little-endian)."""
+        """Return a rosbags message of a type as bytes (little-endian CDR)."""
         return bytes(self.store.serialize_cdr(message, typename))
 
     def deserialize(self, raw: bytes, typename: str) -> Any:
-        """Return the message in bytes that a publisher sent.
+        """Return the message of a type from the bytes that a publisher has sent.
 
         Fast DDS reserves bytes to align the first number of each array. For an empty array these
-        bytes stay unused at the end of the message.
+        bytes remain unused at the end of the message.
 
         Raises:
-            Exception: from rosbags, if the message is malformed.
+            Exception: rosbags raises it for a malformed message.
         """
         kind = self.store.get_msgdef(typename)
         if raw[:2] not in ENCODINGS:
@@ -112,7 +113,7 @@ class Schemas:
         return message
 
     def message(self, typename: str) -> Any:
-        """Return the class of a type."""
+        """Return the class of the messages of a type."""
         self._learn(typename)
         return self.store.types[typename]
 
@@ -130,7 +131,7 @@ class Schemas:
 
 
 def _parts(definition: Any) -> list[str]:
-    """Return the names of the message types that the fields of a type have."""
+    """Return the names of the message types of a type's fields."""
     names: list[str] = []
 
     def collect(field: Any) -> None:

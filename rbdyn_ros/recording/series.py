@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Collect the messages of a topic in arrays, with bounded memory."""
+"""Collect the messages of a topic in arrays; the memory for a recording is bounded."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -11,17 +11,17 @@ from rbdyn_ros.arrays import Array, Ints
 from rbdyn_ros.model.declared.data_fields import STICK_NUMBERS
 from rbdyn_ros.nanoseconds import nanoseconds
 
-#: Number of rows that are packed into one array.
+#: Number of rows in a block, which is one array.
 BLOCK = 4096
-#: Largest number of values from a recording: 1 GiB.
+#: Largest number of values from a recording, which take 1 GiB.
 MOST_NUMBERS = 1 << 27
 MOST_NAMES = 10_000
-#: Values of fields that the State of an older recording lacks.
+#: Value of a field that the State of an older recording lacks.
 MISSING = np.empty(0)
 
 
 class TooLargeError(Exception):
-    """A recording has more values than the budget."""
+    """A recording has more values than MOST_NUMBERS."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -29,10 +29,11 @@ class Series:
     """The joint data of one topic.
 
     Attributes:
-        topic: full name.
-        names: joint names (k); empty for a topic without names.
-        time: since the start of the run [s] (p,).
-        position, velocity, effort: (p, k), NaN if a message has no number.
+        topic: full name of the topic.
+        names: names of the joints (k); empty: the topic has no names.
+        time: (p,) times of the messages since the start of the run [s].
+        position, velocity, effort: (p, k) numbers of the messages [m or rad], [m/s or rad/s],
+            [N or N m]; NaN: a message lacks the number.
     """
 
     topic: str
@@ -44,7 +45,7 @@ class Series:
 
 
 class Budget:
-    """Counts the stored values, of which only a limited number is allowed."""
+    """Counts the stored values of a recording, and refuses more than MOST_NUMBERS."""
 
     def __init__(self, most: int = MOST_NUMBERS) -> None:
         self._left = most
@@ -74,7 +75,7 @@ class SampleTable:
             self._pack()
 
     def last(self) -> Array:
-        """Return the last row, or an empty row if there are no rows."""
+        """Return the last row; if there are no rows: an empty array."""
         if self._rows:
             return self._rows[-1]
         return np.asarray(self._blocks[-1][-1]) if self._blocks else np.empty(0)
@@ -91,7 +92,7 @@ class SampleTable:
 
 
 class JointTopic:
-    """The messages of a joint topic, with joint names or in a fixed order."""
+    """The messages of a topic of joints, which have joint names or a fixed order."""
 
     def __init__(self, topic: str, budget: Budget) -> None:
         self.topic, self._budget = topic, budget
@@ -112,7 +113,11 @@ class JointTopic:
         velocity: Sequence[float] | Array,
         effort: Sequence[float] | Array,
     ) -> None:
-        """Add a message, with NaN for missing numbers; raise ValueError for too many joints."""
+        """Add a message with its stamp and its time of arrival [ns]; missing numbers become NaN.
+
+        Raises:
+            ValueError: the topic names too many joints.
+        """
         key = tuple(names)
         if key not in self._tables:
             self._known.update(key)
@@ -136,7 +141,7 @@ class JointTopic:
         return sum(len(stamps) for stamps, _, _ in self._tables.values())
 
     def lag(self) -> int:
-        """Return the median delay from stamp to arrival [ns], or 0 without messages."""
+        """Return the median delay from stamp to arrival [ns]; without messages: 0."""
         lags = [
             np.array(times, np.int64) - np.array(stamps, np.int64)
             for stamps, times, _ in self._tables.values()
@@ -144,10 +149,10 @@ class JointTopic:
         return int(np.median(np.concatenate(lags))) if lags else 0
 
     def merged(self, by_stamp: bool) -> tuple[Ints, tuple[str, ...], Array]:
-        """Return times (p,) [ns], names (n) and rows (p, 3, n) in order of time.
+        """Return times (p,) [ns], names (n) and rows (p, 3, n), in the order of time.
 
         Args:
-            by_stamp: whether to use the stamps of the messages instead of their arrival times.
+            by_stamp: whether the times are the stamps of the messages instead of their arrivals.
         """
         names = tuple(dict.fromkeys(name for key in self._tables for name in key))
         column = {name: k for k, name in enumerate(names)}
@@ -194,10 +199,10 @@ class StateTopic:
 
         Args:
             stamp: stamp of the state [ns].
-            message: a State.
+            message: the State message.
 
         Raises:
-            ValueError: it belongs to another robot than the states before.
+            ValueError: the state belongs to another robot than the states before.
         """
         for name, table in self._tables.items():
             row: Array = getattr(message, name, MISSING)
@@ -221,7 +226,7 @@ class StateTopic:
         self.times.append(message.time)
 
     def ends_with(self, message: Any) -> bool:
-        """Return whether a state has the time, position and velocity of the last state."""
+        """Return whether the last state has the same time, positions and velocities as a State."""
         if not self.times or self.times[-1] != message.time:
             return False
         return all(
@@ -230,13 +235,13 @@ class StateTopic:
         )
 
     def width(self, name: str) -> int:
-        """Return the length of a field."""
+        """Return the number of values of a field, by its name."""
         return self._widths.get(name, 0)
 
     def rows(self, name: str) -> Array | None:
-        """Return a field (p, width), or None if no state has the field.
+        """Return the values of a field (p, width); None: no state has the field.
 
-        States without the field get 0.
+        If only some states have the field, its values in the others are 0.
         """
         width = self._widths.get(name, 0)
         if not width:

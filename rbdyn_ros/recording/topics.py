@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The topics of a recording, and messages made without ROS."""
+"""The topics of a recording; make their messages without ROS."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -20,13 +20,13 @@ ODOMETRY = "nav_msgs/msg/Odometry"
 NUMBERS = "std_msgs/msg/Float64MultiArray"
 BY_MODE = "rbdyn_interfaces/msg/JointCommand"
 
-#: Name of the attachment with a Model, after the namespace of the robot.
+#: End of the name of an attachment with a Model, after the robot's namespace; and its media type.
 MODEL_NAME, MODEL_TYPE = "model.npz", "application/x-rbdyn-model"
 WORLD = "world"
 
 
 class Messages:
-    """Makes rosbags messages from numbers."""
+    """Makes serialized messages from numbers."""
 
     def __init__(self, schemas: Schemas) -> None:
         self._schemas = schemas
@@ -42,11 +42,11 @@ class Messages:
 
         Args:
             stamp: ROS time of the tick [ns].
-            tick: ticks since the start.
+            tick: number of ticks since the start.
             time: simulated time [s].
-            epoch: number of resets.
-            lists: qpos, qvel, qacc, effort, xfrc, contact, stick, stick_qfrc and act; unknown
-                lists are empty.
+            epoch: number of resets of time.
+            lists: qpos, qvel, qacc, effort, xfrc, contact, stick, stick_qfrc and act; a list is
+                empty if it is unknown.
         """
         names = ("qpos", "qvel", "qacc", "effort", "xfrc", "contact")
         fields = dict(zip((*names, *LATER), lists, strict=True))
@@ -55,13 +55,13 @@ class Messages:
         )
 
     def text(self, text: str) -> bytes:
-        """Return the bytes of a String."""
+        """Return the bytes of a std_msgs/String."""
         return self._bytes(STRING, data=text)
 
     def joint_state(
         self, stamp: int, names: list[str], position: Array, velocity: Array, effort: Array
     ) -> bytes:
-        """Return the bytes of a JointState."""
+        """Return the bytes of a sensor_msgs/JointState with a stamp [ns]."""
         header = self._stamped(stamp, "")
         return self._bytes(
             JOINT_STATE,
@@ -73,12 +73,12 @@ class Messages:
         )
 
     def transforms(self, stamp: int, names: list[str], rows: Array) -> bytes:
-        """Return the bytes of a TFMessage of frames in the world.
+        """Return the bytes of a tf2_msgs/TFMessage with the poses of frames in the world.
 
         Args:
             stamp: ROS time [ns].
             names: names of the frames (n).
-            rows: (n, 7) position, quaternion xyzw.
+            rows: (n, 7) positions [m] and quaternions xyzw.
         """
         make, header = self._geometry, self._stamped(stamp, WORLD)
         transforms = [
@@ -106,7 +106,7 @@ class Messages:
 
 
 class Frames:
-    """Poses of the frames of a robot in the world."""
+    """Computes the poses of all frames of a robot in the world."""
 
     def __init__(self, m: Model) -> None:
         chosen = [k for k, name in enumerate(m.frame_names) if name != WORLD]
@@ -116,7 +116,7 @@ class Frames:
         self._turn = np.array([quat_to_mat(m.frame_quat[k]) for k in chosen]).reshape(-1, 3, 3)
 
     def rows(self, xpos: Array, xmat: Array) -> Array:
-        """Return poses in the world (n, 7), position [m] and quaternion xyzw, of xpos and xmat."""
+        """Return positions [m] and quaternions xyzw (n, 7) for the body poses xpos and xmat."""
         R = xmat.reshape(-1, 3, 3)[self._body]
         rows = np.empty((len(self.names), 7))
         rows[:, :3] = xpos[self._body] + np.einsum("nij,nj->ni", R, self._offset)
@@ -125,7 +125,7 @@ class Frames:
 
 
 def single_joints(m: Model) -> tuple[list[str], NDArray[np.int64], NDArray[np.int64]]:
-    """Return the names, qpos_all and qvel_all addresses of joints with one coordinate."""
+    """Return names, and addresses in qpos_all and qvel_all, of all joints with one coordinate."""
     chosen = np.flatnonzero(m.jnt_dofnum == 1)
     names = [m.jnt_names[k] for k in chosen]
     return names, m.jnt_qposadr_all[chosen], m.jnt_dofadr_all[chosen]

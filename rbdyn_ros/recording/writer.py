@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Write a recording in the background, without blocking its producers.
+"""Write a recording in the background, without blocking the threads that add messages.
 
-Adding a message only appends it to a list; a thread compresses and writes with the library mcap. A
-chunk ends when it is large or old: a killed process loses at most the last second.
+A message is only appended to a list. A thread compresses and writes the messages with the library
+mcap. A chunk ends when it is large or old, so a killed process loses at most the last second.
 """
 
 import errno
@@ -25,18 +25,18 @@ if TYPE_CHECKING:
     from mcap.writer import Writer
 
 SUFFIX = ".mcap"
-#: Size [bytes] and age [s] at which a chunk is written.
+#: A chunk is written when it has this size [bytes] or this age [s].
 CHUNK_SIZE, CHUNK_AGE = 1 << 20, 0.5
-#: Polling period of the writer [s].
+#: Period at which the writer looks for messages [s].
 LOOK = 0.1
-#: Largest backlog for a slow disk [bytes, messages]; further messages are dropped.
+#: Largest backlog if the disk is slow [bytes, messages]; further messages are dropped.
 MOST_BYTES, MOST_MESSAGES = 128 << 20, 500_000
-#: Longest time to write the backlog at the end [s]; the nodes must end within 15 s.
+#: Longest time for writing the backlog at the end [s], because the nodes must end within 15 s.
 PATIENCE = 10.0
 READABLE = "The part written before can be read"
-#: Free space that is kept for the end of the file, and for the index of each chunk [bytes].
+#: Space on the disk reserved for the end of the file, and for the index of each chunk [bytes].
 RESERVE, INDEX = 4 << 20, 1 << 10
-#: The end of a file without a summary: the records DataEnd and Footer, and the magic bytes.
+#: Bytes at the end of a file without a summary: the records DataEnd and Footer, and the magic.
 #: Source: https://mcap.dev/spec
 END = b"\x0f\x04" + bytes(11) + b"\x02\x14" + bytes(27) + b"\x89MCAP0\r\n"
 
@@ -50,14 +50,14 @@ class RunFile(Output):
 
     Args:
         path: path of an .mcap file.
-        schemas: the message types; None: the standard types and State.
+        schemas: the message types; None: the standard types of ROS 2 and State.
         trouble: called once when messages are dropped and once when writing fails.
-        overwrite: whether to replace an existing file; an empty file is always replaced.
+        overwrite: whether to replace an existing file; an empty file is replaced in any case.
 
     Attributes:
         path: path of the file.
         dropped: number of dropped messages.
-        failure: the reason why writing has failed, or "".
+        failure: the reason why writing has failed; "": it has not failed.
 
     Raises:
         ParameterError: the file cannot be written, exists already, or is written by another
@@ -75,21 +75,21 @@ class RunFile(Output):
         self.path = output_path(path, "a recording", (SUFFIX,))
         self.dropped, self.failure = 0, ""
         self._schemas, self._trouble = schemas or Schemas(), trouble
-        _check_packages()  # check before an existing file is lost
+        _check_packages()  # check this before an existing file is overwritten
         self._stream = opened(self.path, overwrite)
         try:
             self._file = _begun(self._stream)
-            self._size = self._stream.tell()  # bytes of complete records
+            self._size = self._stream.tell()  # size of all complete records [bytes]
         except (OSError, ParameterError) as error:
             abandon(self._stream)
             if isinstance(error, ParameterError):
                 raise
             raise unwritable(self.path, error) from error
-        self._typed: dict[str, int] = {}  # by name: number of the type in the file
+        self._typed: dict[str, int] = {}  # number of each type in the file, by name
         self._lock = threading.Lock()
         self._waiting: list[tuple[int, int, bytes]] = []
         self._channels: dict[tuple[str, str], int] = {}
-        self._news: list[Callable[[], Any]] = []  # channels and attachments to be written
+        self._news: list[Callable[[], Any]] = []  # functions that write channels and attachments
         self._bytes, self._closed, self._warned = 0, False, False
         self._chunks = 0  # approximate number of chunks in the file
         self._wake = threading.Event()
@@ -97,12 +97,12 @@ class RunFile(Output):
         self._thread.start()
 
     def channel(self, topic: str, typename: str, metadata: Mapping[str, str] | None = None) -> int:
-        """Return the channel number of a topic for `put`.
+        """Return the channel number of a topic, for `put`.
 
         Args:
-            topic: full name.
-            typename: type of its messages, as sensor_msgs/msg/JointState.
-            metadata: metadata of the channel, see `offered`.
+            topic: full name of the topic.
+            typename: type of its messages, such as sensor_msgs/msg/JointState.
+            metadata: metadata of the channel, see `offered`; None: there are none.
 
         Raises:
             ParameterError: the type is unknown.
@@ -124,8 +124,8 @@ class RunFile(Output):
 
         Args:
             channel: channel of its topic.
-            time_ns: time of sending, on the clock of the stamps in messages [ns].
-            cdr: serialized message.
+            time_ns: time at which the message was sent, on the clock of the stamps [ns].
+            cdr: the serialized message.
         """
         with self._lock:
             if self._closed:
@@ -140,11 +140,11 @@ class RunFile(Output):
                 self._wake.set()
 
     def add(self, topic: str, typename: str, cdr: bytes, time_ns: int) -> None:
-        """Add a message of a topic; see `channel` and `put`."""
+        """Add a message of a topic by name; see `channel` and `put`."""
         self.put(self.channel(topic, typename), time_ns, cdr)
 
     def attach(self, name: str, media_type: str, data: bytes, time_ns: int = 0) -> None:
-        """Add an attachment."""
+        """Add an attachment with a name, a media type and a time [ns]."""
         with self._lock:
             self._news.append(
                 lambda: self._file.add_attachment(0, time_ns, name, media_type, data)
@@ -152,17 +152,17 @@ class RunFile(Output):
 
     @property
     def summary(self) -> str:
-        """The path of the file or the reason of a failure, and the number of dropped messages."""
+        """Path of the file, or the reason of a failure; and the number of dropped messages."""
         left_out = f"; {counted(self.dropped, 'message')} dropped" if self.dropped else ""
         return f"{self.failure or f'recorded {self.path}'}{left_out}"
 
     @property
     def complete(self) -> bool:
-        """Return whether no message has been lost: each is in the file or still being written."""
+        """Whether no message has been lost: each is in the file or will be written."""
         return not self.failure and not self.dropped
 
     def close(self) -> None:
-        """Write the backlog and the summary, then close the file, if it is open."""
+        """Write the backlog and the summary, and close the file; it may be closed already."""
         with self._lock:
             self._closed = True
         self._wake.set()
@@ -174,7 +174,7 @@ class RunFile(Output):
                     f"within {PATIENCE:g} s. {READABLE}"
                 )
 
-    # the background thread
+    # functions of the background thread
 
     def _run(self) -> None:
         try:
@@ -194,14 +194,14 @@ class RunFile(Output):
             abandon(self._stream)
 
     def _end_early(self, reason: str) -> None:
-        """End the file so that other programs can read it."""
+        """End the file after a failure so that other programs can read it."""
         try:
             if self._is_full():
                 self._file.add_metadata(LIBRARY, {"ended": reason})
                 self._file.finish()  # type: ignore[no-untyped-call]  # mcap has no types
                 self._stream.flush()
                 return
-        except OSError:  # another process has used the space
+        except OSError:  # another process has used the reserved space
             pass
         _end_without_summary(self._stream, self._size)
 
@@ -223,7 +223,7 @@ class RunFile(Output):
                 news, self._news = self._news, []
                 closed, taken = self._closed, self._bytes
                 tell = self.dropped and not self._warned
-            # check first: a write would hide that the file was lost
+            # check this before writing, which would hide that the file was lost
             check_kept(self.path, self._stream, self._size)
             for what in news:
                 what()
@@ -243,7 +243,7 @@ class RunFile(Output):
                     f"the disk is too slow for the recording {self.path}: messages are dropped"
                 )
         self._file.finish()  # type: ignore[no-untyped-call]  # mcap has no types
-        self._stream.close()  # this also writes what is still in the buffer
+        self._stream.close()  # also writes what is still in the buffer
 
     def _register(
         self, topic: str, typename: str, schema: str, metadata: Mapping[str, str]
@@ -267,14 +267,14 @@ def _begun(stream: BinaryIO) -> "Writer":
 
 
 def _end_without_summary(stream: BinaryIO, size: int) -> None:
-    """End a file after its last complete record, if there is no space for more."""
+    """End a file after its last complete record, `size` bytes, if there is no space for more."""
     try:
         os.ftruncate(stream.fileno(), size)
         os.pwrite(stream.fileno(), END, size)
         nowhere = os.open(os.devnull, os.O_WRONLY)
-        os.dup2(nowhere, stream.fileno())  # discard the rest of the buffer
+        os.dup2(nowhere, stream.fileno())  # so that closing discards the rest of the buffer
         os.close(nowhere)
-    except OSError:  # the disk is full: the file is cut off
+    except OSError:  # the disk is full, so the file stays cut off
         return
 
 
@@ -285,7 +285,7 @@ def _check_packages() -> None:
 
 
 def check_recordable(path: str | Path) -> None:
-    """Raise ParameterError if a recording cannot be written to a path; changes no file."""
+    """Raise ParameterError if no recording can be written to a path; no file is changed."""
     target = output_path(path, "a recording", (SUFFIX,))
     Schemas()
     _check_packages()

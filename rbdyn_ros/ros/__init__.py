@@ -7,7 +7,7 @@ import os
 import sys
 from pathlib import Path
 
-#: The middleware of the ROS 2 wheels on PyPI, to which their librcl is linked.
+#: The middleware of the ROS 2 wheels on PyPI: their librcl is linked to it and loads no other.
 _FAST_DDS = "rmw_fastrtps_cpp"
 
 
@@ -22,7 +22,7 @@ def rclpy_is_a_wheel() -> bool:
 
 
 def why_no_ros(error: ImportError) -> str:
-    """Return the reason why a node cannot be imported, and the remedy."""
+    """Return why this ImportError of a node occurred, and how to remedy it."""
     cure = 'install ROS 2 from PyPI (pip install "rbdyn_ros[sim]") or source an installed ROS 2'
     found = importlib.util.find_spec("rclpy")
     if found is None or found.origin is None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Python client of the node arm_controller: joints by name, refusals as exceptions."""
+"""Python client of the node arm_controller; it names joints and raises exceptions on refusal."""
 
 import importlib
 from collections.abc import Mapping, Sequence
@@ -56,13 +56,14 @@ class ArmClient:
     """Client of an arm_controller; every method waits for the answer and returns it.
 
     A thread of its own spins a hidden node. So methods may be called from any thread: from a
-    script that does not spin, or from a callback. Use it in a `with` block, or `close` it.
+    script that does not spin, or from a callback. Use the client in a `with` block, or call
+    `close`.
 
     Every method raises RbdynError if the node refuses (with its message) or does not answer in
     time, if an argument does not fit into a message, and after `close`.
 
     Args:
-        node: node whose context and namespace the client uses; need not spin.
+        node: node whose context and namespace the client uses; it need not spin.
         name: name of the controller, in the namespace of the node unless it begins with a slash.
         timeout: longest wait for an answer [s].
     """
@@ -77,7 +78,7 @@ class ArmClient:
         self.close()
 
     def close(self) -> None:
-        """Cancel a goal in progress, whose `follow` raises, and end; may be called twice."""
+        """Cancel a goal in progress, so that its `follow` raises, and end; may be called twice."""
         self._caller.close()
 
     def arm(self) -> str:
@@ -102,11 +103,11 @@ class ArmClient:
     def gravity_effort(
         self, position: ByJoint | None = None, *, as_command: bool = False
     ) -> Efforts:
-        """Return g, the efforts that hold the arm.
+        """Return g, the efforts that hold the arm against gravity.
 
         Args:
-            position: positions of the joints to answer [rad or m]; the other joints are as
-                measured. None: all joints, as measured.
+            position: positions of the joints in the answer [rad or m]; all other joints are at
+                their measured positions. None: answer for all joints, as measured.
             as_command: whether to subtract the gravity compensation of the arm's own controller.
         """
         return self._ask(
@@ -126,14 +127,14 @@ class ArmClient:
         include_friction: bool = False,
         as_command: bool = False,
     ) -> Efforts:
-        """Return M qacc + C qvel + g.
+        """Return the efforts M qacc + C qvel + g, with friction if include_friction.
 
         All given mappings must name the same joints; the answer has these joints.
 
         Args:
             acceleration: accelerations by joint [rad/s^2 or m/s^2]; None: zeros.
             position: positions by joint [rad or m]; None: positions and velocities as measured.
-            velocity: [rad/s or m/s], only with position; None: zeros.
+            velocity: velocities by joint [rad/s or m/s], only with position; None: zeros.
             include_gravity: whether to add g; as_command needs it.
             include_friction: whether to add the controller's model of joint friction.
             as_command: as for gravity_effort.
@@ -161,7 +162,7 @@ class ArmClient:
         as_command: bool = False,
         clamp: bool = False,
     ) -> Efforts:
-        """Return M (qacc_d + Kd (qvel_d - qvel) + Kp (q_d - q)) + C qvel + g.
+        """Return the efforts M (qacc_d + Kd (qvel_d - qvel) + Kp (q_d - q)) + C qvel + g.
 
         All given mappings must name the same joints; the answer has these joints.
 
@@ -202,11 +203,11 @@ class ArmClient:
         com: Sequence[float] = (0.0, 0.0, 0.0),
         inertia: Sequence[float] = (0.0,) * 6,
     ) -> str:
-        """Attach a rigid body to a link, in place of its last body; return the model_sha256.
+        """Attach a payload to a link, in place of its last payload; return the new model_sha256.
 
         Args:
             link: name of the link.
-            mass: [kg]; 0 removes the body.
+            mass: mass of the payload [kg]; 0 removes it.
             com: (3,) centre of mass in the frame of the link [m].
             inertia: (6,) Ixx Iyy Izz Ixy Ixz Iyz about the centre of mass [kg m^2].
         """
@@ -228,12 +229,12 @@ class ArmClient:
     ) -> None:
         """Follow a trajectory to its end.
 
-        Any exception before that, such as KeyboardInterrupt, cancels the goal, and the arm holds.
-        This needs a running rclpy: by default its own handler of Ctrl-C shuts it down first.
+        Any exception before the end, such as KeyboardInterrupt, cancels the goal, and the arm
+        holds. To cancel, rclpy must still run; by default its handler of Ctrl-C shuts it down.
 
         Args:
             trajectory: a message, or a path of rbdyn_ros.control.
-            names: joints of a path; a message has its own.
+            names: joints of a path; a message contains the names.
             path_tolerance: largest position error during the motion, by joint [rad or m]; None:
                 the tolerances of the controller.
             goal_tolerance: largest position error at the end, by joint [rad or m]; None: the
@@ -263,7 +264,10 @@ class ArmClient:
         return message
 
     def _ask(self, title: str, rows: Mapping[str, ByJoint | None], **flags: bool) -> Efforts:
-        """Query efforts; rows: fields of numbers by joint, all for the same joints."""
+        """Call the service `title` with fields of numbers by joint, and with flags.
+
+        All rows must name the same joints; None leaves a field empty.
+        """
         kind = _kind(title)
         checked = {k: flag(k, v, RbdynError, CODE, element="") for k, v in flags.items()}
         request = kind.Request(**checked)
@@ -278,10 +282,10 @@ class ArmClient:
 
 
 def path_message(path: Path, names: Sequence[str]) -> JointTrajectory:
-    """Return a path of rbdyn_ros.control as a message that starts at once.
+    """Convert a path of rbdyn_ros.control to a message with a trajectory that starts at once.
 
     Raises:
-        RbdynError: the path has another number of joints, or takes too long.
+        RbdynError: the path does not have as many joints as names, or takes too long.
     """
     names = [_string("a joint name", name) for name in names]
     if path.times[-1] >= LONGEST:
@@ -314,7 +318,7 @@ def _kind(title: str) -> Any:
 
 
 def _ordered(field: str, given: ByJoint, names: Sequence[str]) -> list[float]:
-    """Return the numbers in the order of the names; raise RbdynError if other joints are named."""
+    """Return numbers by joint in the order of the names; refuse a mapping with other joints."""
     if set(given) != set(names):
         raise client_error(
             f"{field} names {', '.join(given)}, but other arguments name {', '.join(names)}"
@@ -323,7 +327,7 @@ def _ordered(field: str, given: ByJoint, names: Sequence[str]) -> list[float]:
 
 
 def _by_joint(field: str, given: ByJoint) -> dict[str, float]:
-    """Return a checked copy of numbers by joint, or raise RbdynError."""
+    """Return a copy of a mapping from joints to numbers; raise RbdynError if it is none."""
     if not isinstance(given, Mapping):
         raise client_error(
             f"{field} must be a mapping from joint names to numbers, got {shown(given)}"
@@ -346,7 +350,7 @@ def _number(name: str, given: float) -> float:
 
 
 def _string(name: str, given: str) -> str:
-    """Return a string that fits into a message; raise RbdynError for any other value."""
+    """Return `given` if a message can contain it as a string; otherwise raise RbdynError."""
     if not isinstance(given, str) or "\0" in given:
         raise client_error(f"{name} must be a string without NUL, got {shown(given)}")
     return given

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The hidden node behind `rbdyn topic`, `service` and `param`.
+"""The commands `rbdyn topic`, `service` and `param`, through a hidden node.
 
-They serve a Python with ROS 2 from PyPI, which has no command `ros2`.
+They replace the command `ros2`, which ROS 2 from PyPI lacks.
 """
 
 import importlib
@@ -23,17 +23,17 @@ from rosidl_parser.definition import AbstractNestedType, BasicType, NamespacedTy
 from rbdyn_ros.errors import RbdynError, did_you_mean, listing, quote, refusal, shown
 from rbdyn_ros.ros.messages.build import provide
 
-#: Time to find a topic, a service or a subscriber, and to get an answer [s].
+#: Longest wait for a topic, a service, a subscriber or an answer [s].
 WAIT = 10.0
-#: A graph counts as complete if it has not grown for STABLE [s], because Fast DDS announces a
-#: participant every 3 s. The search ends after LONGEST_SEARCH [s].
+#: The graph counts as complete if no topic has appeared for STABLE [s], because Fast DDS announces
+#: a participant every 3 s. The search ends after LONGEST_SEARCH [s] in any case.
 STABLE, LONGEST_SEARCH = 3.5, 10.0
 #: Topics that every node has, including our own.
 OWN = {"/parameter_events", "/rosout"}
 
 
 class RosGraph:
-    """A hidden node in the ROS graph of the environment."""
+    """A hidden node, which finds topics and services in the present ROS domain."""
 
     def __init__(self, context: rclpy.Context) -> None:
         self.node = Node("_rbdyn_tool", context=context, start_parameter_services=False)
@@ -41,11 +41,14 @@ class RosGraph:
         self._executor.add_node(self.node)
 
     def spin(self, seconds: float) -> None:
-        """Serve the node for at most one callback."""
+        """Run at most one callback of the node, or wait for this time [s]."""
         self._executor.spin_once(timeout_sec=seconds)
 
     def until(self, is_so: Callable[[], object], missing: Callable[[], str]) -> Any:
-        """Wait for a condition and return its value; after WAIT raise RbdynError."""
+        """Wait until `is_so` returns a true value, and return it; after WAIT raise RbdynError.
+
+        `missing` returns the message of this error.
+        """
         end = time.monotonic() + WAIT
         while not (found := is_so()):
             if time.monotonic() > end:
@@ -54,11 +57,11 @@ class RosGraph:
         return found
 
     def topics(self) -> dict[str, str]:
-        """Return the type of each topic."""
+        """Return the type of each topic that is known now, by name."""
         return {name: types[0] for name, types in self.node.get_topic_names_and_types()}
 
     def type_of(self, topic: str) -> str:
-        """Return the type of a topic; wait for the topic if it does not exist yet."""
+        """Return the type of a topic; wait up to WAIT for the topic, then raise RbdynError."""
         name = self.full(topic)
         found: str = self.until(
             lambda: self.topics().get(name),
@@ -75,7 +78,7 @@ class RosGraph:
         return int(self.node.context.get_domain_id())
 
     def nodes(self) -> list[str]:
-        """Return the full names of the nodes that are not hidden."""
+        """Return the full names of all nodes except hidden nodes."""
         found = self.node.get_node_names_and_namespaces()
         return [f"{space.rstrip('/')}/{name}" for name, space in found if name[0] != "_"]
 
@@ -84,7 +87,7 @@ class RosGraph:
         return name if name.startswith("/") else f"/{name}"
 
     def call(self, kind: type, name: str, request: Any) -> Any:
-        """Call a service and return its response."""
+        """Call a service and return its response; raise RbdynError if it does not answer."""
         full = self.full(name)
         client: Any = self.node.create_client(kind, full)
         self.until(client.service_is_ready, lambda: self._no_service(full, kind))
@@ -93,7 +96,7 @@ class RosGraph:
         return future.result()
 
     def _no_service(self, name: str, kind: type) -> str:
-        """Return a reason why a service is not available; `kind` is the type of our client."""
+        """Return a message why a service is not available to a client of the type `kind`."""
         known = dict(self.node.get_service_names_and_types())
         asked = f"{kind.__module__.split('.')[0]}/srv/{kind.__name__}"
         others = [each for each in known.pop(name, ()) if each != asked]
@@ -109,7 +112,7 @@ class RosGraph:
 
 @contextmanager
 def graph() -> Iterator[RosGraph]:
-    """Yield a hidden node; the environment chooses its domain."""
+    """Yield a hidden node in the ROS domain of the environment."""
     provide()
     context = rclpy.Context()
     rclpy.init(context=context, signal_handler_options=SignalHandlerOptions.NO)
@@ -127,7 +130,7 @@ def topic_list() -> None:
 
 
 def _whole(found: RosGraph) -> dict[str, str]:
-    """Return the type of each topic once no more topics appear."""
+    """Wait until no more topics appear; return the type of each topic, by name."""
     begun = grown = time.monotonic()
     known = found.topics()
     while (now := time.monotonic()) - begun < LONGEST_SEARCH:
@@ -141,7 +144,7 @@ def _whole(found: RosGraph) -> dict[str, str]:
 
 
 def topic_echo(topic: str, once: bool) -> None:
-    """Print the messages of a topic as YAML until Ctrl-C."""
+    """Print the messages of a topic as YAML until Ctrl-C, or only the first message."""
     with graph() as found:
         count = _subscribe(found, topic, lambda message: print(f"{as_text(message)}---"))
         while not (once and count):
@@ -149,7 +152,7 @@ def topic_echo(topic: str, once: bool) -> None:
 
 
 def topic_hz(topic: str, once: bool) -> None:
-    """Print the rate of a topic each second until Ctrl-C."""
+    """Print the rate of a topic each second until Ctrl-C, or only once."""
     times: list[float] = []
     with graph() as found:
         _subscribe(found, topic, lambda _: times.append(time.monotonic()))
@@ -241,7 +244,11 @@ def _no_parameter(found: RosGraph, node: str, name: str) -> RbdynError:
 
 
 def interface(kind: str, part: str) -> Any:
-    """Return the class of a type such as sensor_msgs/msg/JointState, or raise RbdynError."""
+    """Return the class of a type such as sensor_msgs/msg/JointState, whose part is `msg`.
+
+    Raises:
+        RbdynError: there is no such type.
+    """
     words = kind.split("/")
     package, name = words[0], words[-1]
     try:
@@ -252,7 +259,11 @@ def interface(kind: str, part: str) -> Any:
 
 
 def filled(message: Any, values: object) -> Any:
-    """Return a message with values by field, which may be nested, or raise RbdynError."""
+    """Set the fields of a message from a mapping, which may be nested; return the message.
+
+    Raises:
+        RbdynError: there is no such field, or a value does not fit.
+    """
     if not isinstance(values, Mapping):
         text = f"the values of {type(message).__name__} are {shown(values)}"
         raise refusal(f'{text}; write them as "{{field: value}}"')
@@ -299,7 +310,7 @@ def _plain(value: Any) -> Any:
 
 
 def _subscribe(found: RosGraph, topic: str, take: Callable[[Any], object]) -> list[None]:
-    """Subscribe with a QoS that fits the publishers; return a list with an item per message."""
+    """Subscribe with a QoS that fits the publishers; the returned list grows with each message."""
     name, count = found.full(topic), list[None]()
     kind = interface(found.type_of(topic), "msg")
     offered = [info.qos_profile for info in found.node.get_publishers_info_by_topic(name)]

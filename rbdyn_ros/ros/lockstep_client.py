@@ -18,10 +18,10 @@ from rbdyn_ros.ros.common.graph.interfaces import own_services
 from rbdyn_ros.ros.common.graph.qos import reliable
 from rbdyn_ros.ros.messages.build import provide
 
-#: Number of states that can wait for the client.
+#: Length of the queue of states.
 DEPTH = 100
-#: A busy machine may lose a message. A waiting simulator repeats its state each second. If it
-#: repeats the state this long after the answer, the answer was lost [s].
+#: A busy machine may lose a message. A waiting simulator repeats its state each second. If the
+#: client has answered a state more than this time [s] before its repetition, the answer was lost.
 LOST = 0.5
 #: A request is repeated if it is not answered in this time [s].
 UNANSWERED = 10.0
@@ -32,11 +32,11 @@ class LockstepClient:
 
     Args:
         environment: variables that choose the ROS domain.
-        check: called while the client waits; it may raise.
+        check: called while the client waits; it may raise RbdynError to end the wait.
 
     Attributes:
-        node: the node, for topics of your own; it is served while the client waits.
-        state: the latest joint_states.
+        node: the node, also for topics of the caller; its callbacks run while the client waits.
+        state: the newest message of joint_states.
     """
 
     state: JointState
@@ -74,15 +74,16 @@ class LockstepClient:
     def reset(
         self, seed: int, position: Mapping[str, float], velocity: Mapping[str, float]
     ) -> JointState:
-        """Reset the simulation; return the first state.
+        """Reset the simulation, set positions and velocities, and return the first state.
 
         Args:
             seed: seed of all noise.
-            position: initial positions by joint; the other joints start as the simulator is set.
-            velocity: initial velocities by joint; the other joints start at rest.
+            position: initial positions by joint [rad or m]; all other joints start where the
+                simulator's parameters say.
+            velocity: initial velocities by joint [rad/s or m/s]; all other joints start at rest.
 
         Raises:
-            RbdynError: the simulator refuses it, or `check` raises.
+            RbdynError: the simulator refuses the state, or `check` raises.
         """
         self._call("pause", SetBool.Request(data=True))
         self._stamp, self._command = -1, None
@@ -100,16 +101,16 @@ class LockstepClient:
         return self.state
 
     def command(self, names: Sequence[str], efforts: Sequence[float]) -> None:
-        """Answer the latest state with efforts."""
+        """Answer the newest state with efforts of the named joints [N m or N]."""
         self._command = JointState(name=names, effort=efforts)
         self._command.header.stamp = self.state.header.stamp
         self._publish(self._command)
 
     def next_state(self) -> JointState:
-        """Wait for the state after the latest state, and return it.
+        """Wait for a new state and return it.
 
         Raises:
-            RbdynError: from `check`.
+            RbdynError: `check` raises.
         """
         before = self._stamp
         self._wait(lambda: self._stamp > before)
@@ -163,7 +164,7 @@ class LockstepClient:
 
 @contextmanager
 def _variables(given: Mapping[str, str]) -> Iterator[None]:
-    """Set environment variables for the length of a block."""
+    """Set environment variables during a block."""
     before = {name: os.environ.get(name) for name in given}
     os.environ.update(given)
     try:

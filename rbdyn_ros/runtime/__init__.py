@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The real-time loop: one compiled function on a thread, and the calls of other threads."""
+"""The real-time loop: a compiled function on a thread, and functions for other threads."""

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Carry the state of a loop over to a Model with other objects, by the names of the parts.
+"""Carry the state of a loop over to a Model with other objects; names identify the parts.
 
-Remaining parts keep their bits: positions, velocities, time, commands, delays, noise and the
-memory of friction. New parts start at the qpos0 of the new Model, at rest.
+Parts that remain keep their positions, velocities, time, commands, delays, noise and memory of
+friction to the last bit. New parts start at the qpos0 of the new Model, at rest.
 """
 
 import numpy as np
@@ -14,9 +14,10 @@ from rbdyn_ros.runtime import shared
 from rbdyn_ros.runtime.shared import Shared
 from rbdyn_ros.runtime.types import PER_DOF, Faults
 
-#: Dimensions of packed fields of Shared, and of mailboxes: such fields are not copied as they are.
+#: Dimensions of fields of Shared that cannot simply be copied, such as mailboxes.
 PACKED = ("ncommandword", "ncommandfloat", "nfault", "nrow", "nstickrow", "ndepth", "nsaved")
-#: Fields of Shared that belong to the new row: mailboxes, addresses, and fields of `prepare`.
+#: Fields of Shared that keep the values of the new row: mailboxes, addresses, and what `prepare`
+#: writes.
 OWN = (
     *("command_version", "push_version", "push_words", "push_floats", "state_version"),
     *(
@@ -36,7 +37,7 @@ OWN = (
 
 
 def carried_faults(faults: Faults, match: Match, of_new: Faults | None) -> Faults:
-    """Return the faults of remaining joints, and of new joints `of_new`; None: no faults."""
+    """Return the faults of joints that remain, and of new joints from `of_new`; None: none."""
     old, new = match.places["nv"]
     values = {name: getattr(faults, name) for name in Faults.__slots__}
     for name in (*PER_DOF, "stuck"):
@@ -46,7 +47,7 @@ def carried_faults(faults: Faults, match: Match, of_new: Faults | None) -> Fault
 
 
 def carry_shared(old: Shared, new: Shared, match: Match) -> None:
-    """Write the state of a loop into the row of a loop with the new Model, to continue there."""
+    """Copy the state of a loop into the row `new` with the new Model, where the loop continues."""
     fields = [
         field
         for field in shared.FIELDS
@@ -60,13 +61,13 @@ def carry_shared(old: Shared, new: Shared, match: Match) -> None:
     fresh = np.setdiff1d(np.arange(match.new.nv), match.places["nv"][1])
     new.traj_column[fresh] = new.due[fresh] = -1
     new.since[fresh] = new.watch - new.timeout - 1
-    new.loaded[()] = 1  # the loop continues instead of starting again
+    new.loaded[()] = 1  # tells the loop to continue from this state
 
 
 def measure_new(new: Shared, d: Data, match: Match) -> None:
     """Write the positions of new joints with one dof into all measurements.
 
-    These include the measurements under way.
+    Measurements that are still under way are included.
     """
     m = match.new
     for j in np.setdiff1d(np.arange(m.njnt), match.places["njnt"][1]).tolist():

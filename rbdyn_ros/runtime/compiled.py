@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Atomic words and system calls for the compiled loop.
 
-System calls are external symbols. Pointers of ctypes hold the address of one process, so Numba
-could not cache the loop.
+System calls are external symbols. With pointers from ctypes, which hold addresses of one process,
+Numba could not cache the loop.
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ Words = NDArray[np.int64]
 CLOCK_MONOTONIC = 1
 TIMER_ABSTIME = 1
 POLLIN = 1
-#: The number of the system call futex, and its operations between processes.
+#: Number of the system call futex, and of its operations that also work between processes.
 SYS_FUTEX = {"x86_64": 202, "aarch64": 98}.get(platform.machine(), 98)
 FUTEX_WAIT, FUTEX_WAKE, EVERYONE = 0, 1, 2**31 - 1
 #: PTHREAD_MUTEX_RECURSIVE of Linux.
 RECURSIVE = 1
 
-# On 64-bit Linux a timespec is two int64 and a pollfd is one: fd, events << 32, revents << 48.
+# On 64-bit Linux a timespec is two int64. A pollfd is one int64: fd, events << 32, revents << 48.
 _clock_gettime = types.ExternalFunction("clock_gettime", types.int32(types.int32, types.intp))
 _clock_nanosleep = types.ExternalFunction(
     "clock_nanosleep", types.int32(types.int32, types.int32, types.intp, types.intp)
@@ -67,7 +67,7 @@ def _word_pointer(context: Any, builder: Any, kind: Any, array: Any, index: Any)
 
 @intrinsic  # type: ignore[untyped-decorator]
 def load_acquire(typing_context: Any, words: Any, index: Any) -> Any:  # noqa: ARG001
-    """Read a word; what its writer wrote before this word is visible afterwards."""
+    """Read a word; everything that its writer wrote before this word is then visible."""
 
     def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         pointer = _word_pointer(context, builder, signature.args[0], args[0], args[1])
@@ -90,7 +90,7 @@ def store_release(typing_context: Any, words: Any, index: Any, value: Any) -> An
 
 @intrinsic  # type: ignore[untyped-decorator]
 def fence(typing_context: Any) -> Any:  # noqa: ARG001
-    """Order all memory accesses before the fence before all accesses after the fence."""
+    """Keep all memory accesses before the fence ahead of all accesses after the fence."""
 
     def generate(context: Any, builder: ir.IRBuilder, _signature: Any, _args: Any) -> Any:
         builder.fence("seq_cst")
@@ -150,7 +150,7 @@ def set_word_at(typing_context: Any, address: Any, index: Any, value: Any) -> An
 
 @intrinsic  # type: ignore[untyped-decorator]
 def load_word_at(typing_context: Any, address: Any) -> Any:  # noqa: ARG001
-    """Read a word at an address, as `load_acquire`."""
+    """Read a word at an address, as `load_acquire` does."""
 
     def generate(context: Any, builder: Any, _signature: Any, args: Any) -> Any:
         pointer = builder.inttoptr(args[0], context.get_data_type(types.int64).as_pointer())
@@ -161,7 +161,7 @@ def load_word_at(typing_context: Any, address: Any) -> Any:  # noqa: ARG001
 
 @intrinsic  # type: ignore[untyped-decorator]
 def call_c(typing_context: Any, function: Any, first: Any, second: Any, third: Any) -> Any:  # noqa: ARG001
-    """Call `int function(void *, void *, void *)` of C; all four are addresses."""
+    """Call the C function `int f(void *, void *, void *)`; all four arguments are addresses."""
 
     def generate(_context: Any, builder: ir.IRBuilder, _signature: Any, args: Any) -> Any:
         return call_address(builder, args[0], args[1:], ir.IntType(32))
@@ -171,16 +171,16 @@ def call_c(typing_context: Any, function: Any, first: Any, second: Any, third: A
 
 @kernel
 def wake_at(address: int) -> None:
-    """Wake the processes that wait for a word to change."""
+    """Wake the processes that wait for a change of the word at an address."""
     _syscall(SYS_FUTEX, address, FUTEX_WAKE, EVERYONE, 0)
 
 
 @kernel
 def wait_at(address: int, value: int, timeout_ns: int, timespec: Words) -> None:
-    """Sleep until a word is woken, or the timeout; return at once if it is not `value`.
+    """Sleep until `wake_at` or the timeout [ns]; return at once if the word is not `value`.
 
-    Only the lower half of the word is compared; it comes first on all processors that Numba
-    supports.
+    Only the lower half of the word is compared, which comes first in memory on all processors that
+    Numba supports. `timespec` is scratch memory.
     """
     timespec[0] = timeout_ns // NANOSECONDS
     timespec[1] = timeout_ns % NANOSECONDS
@@ -189,13 +189,13 @@ def wait_at(address: int, value: int, timeout_ns: int, timespec: Words) -> None:
 
 @kernel
 def copy_memory(target: int, source: int, count: int) -> None:
-    """Copy numbers of eight bytes from one address to another; the two areas do not overlap."""
+    """Copy `count` numbers of eight bytes to another address; the areas must not overlap."""
     _memcpy(target, source, 8 * count)
 
 
 @kernel
 def make_mutex(memory: Words) -> None:
-    """Make a mutex that its owner can lock again, in (16,) words of memory."""
+    """Make a recursive mutex in (16,) words of memory."""
     attributes = memory[12:].ctypes.data
     _mutexattr_init(attributes)
     _mutexattr_settype(attributes, RECURSIVE)
@@ -216,7 +216,7 @@ def unlock_mutex(address: int) -> None:
 
 @kernel
 def steady_clock(timespec: Words) -> int:
-    """Return CLOCK_MONOTONIC [ns]; time.monotonic_ns() is the same clock."""
+    """Return the time of CLOCK_MONOTONIC [ns], as time.monotonic_ns() does; timespec: scratch."""
     _clock_gettime(CLOCK_MONOTONIC, timespec.ctypes.data)
     now: int = timespec[0] * NANOSECONDS + timespec[1]
     return now
@@ -224,7 +224,7 @@ def steady_clock(timespec: Words) -> int:
 
 @kernel
 def sleep_until(deadline: int, timespec: Words) -> None:
-    """Sleep to an absolute time of the steady clock [ns]; signals do not shorten it."""
+    """Sleep until a time of the steady clock [ns], even if signals arrive; timespec: scratch."""
     timespec[0] = deadline // NANOSECONDS
     timespec[1] = deadline % NANOSECONDS
     while _clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, timespec.ctypes.data, 0) != 0:
@@ -239,7 +239,7 @@ def write_word(words: Words, index: int, value: int) -> None:
 
 @kernel
 def notify(descriptor: int, word: Words) -> None:
-    """Wake the thread that waits at an eventfd."""
+    """Wake the thread that waits at an eventfd; `word` is scratch."""
     word[0] = 1
     _write(descriptor, word.ctypes.data, 8)
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A head start for the loop: a second process compiles it while the first compiles the engine."""
+"""Compile the loop in a second process, while this process compiles the engine."""
 
 import contextlib
 import os
@@ -13,7 +13,7 @@ from rbdyn_ros.engine.compiler import jit
 from rbdyn_ros.runtime.kernels import cycle
 from rbdyn_ros.runtime.shared import SHARED
 
-_LOOP: Any = cycle.run  # the loop is a kernel of Numba
+_LOOP: Any = cycle.run  # typed Any, because type checkers do not know Numba's attributes
 _CHILD = (
     "import sys; sys.path[:] = sys.argv[1:]; "
     "from rbdyn_ros.runtime.head_start import compile_loop; compile_loop()"
@@ -26,7 +26,7 @@ def is_compiled() -> bool:
 
 
 def compile_loop() -> None:
-    """Compile the loop and store it on disk; end if the process at the other end of stdin ends."""
+    """Compile the loop and store it on disk; end early if the process that holds stdin ends."""
     threading.Thread(target=_end_with_parent, daemon=True).start()
     _LOOP.compile((SHARED,))
 
@@ -40,9 +40,9 @@ def _end_with_parent() -> None:
 def head_start() -> Iterator[Callable[[], object]]:
     """Begin to compile the loop in a second process; yield a function that waits for its end.
 
-    It does nothing if the loop is on disk or there is only one processor. If the second process
-    fails, this process compiles the loop when it needs it. At the end of the block the second
-    process is ended.
+    Nothing is done if the loop is on disk already or there is only one processor. If the second
+    process fails, this process compiles the loop itself when it needs it. The end of the block
+    ends the second process.
     """
     if is_compiled() or len(os.sched_getaffinity(0)) < 2:
         yield lambda: None

@@ -38,19 +38,19 @@ class Loop:
         m: the robot; m.opt.timestep is the physics step.
         settings: see LoopSettings.
         start: (nq,) position at the start and after a reset; None: m.qpos0.
-        wakeup: notified for every state, may be shared by several loops; None: the loop makes its
-            own.
-        faults: the faults from the first tick on; None: no fault.
-        port: memory shared with another process, which the caller closes after the loop has
-            stopped; None: no such memory.
+        wakeup: the loop notifies it at every state; several loops may share it. None: the loop
+            makes its own.
+        faults: faults from the first tick on; None: no faults.
+        port: memory shared with another process; the caller closes it after the loop has stopped.
+            None: no shared memory.
 
     Attributes:
         period_ns: length of a tick [ns].
-        grant: privileges granted by the system.
-        orders: commands, trajectories, wrenches.
-        plant: the simulated robot: Model, faults, state.
-        time: pause, steps, pace.
-        readout: states, statistics, timing.
+        grant: real-time privileges that the system has granted.
+        orders: sends commands, trajectories and wrenches.
+        plant: changes the simulated robot: Model, faults, state.
+        time: controls time: pause, steps, pace.
+        readout: reads states, statistics and timing.
 
     Raises:
         RbdynError: compilation is switched off.
@@ -97,17 +97,17 @@ class Loop:
 
     @property
     def running(self) -> bool:
-        """Return whether the loop was started and not stopped."""
+        """Return whether the loop was started and has not been stopped."""
         return self._requests.running
 
     @property
     def holding(self) -> bool:
-        """Return whether a dof is held until its first command."""
+        """Return whether any dof is held until its first command."""
         return bool(self.held_dofs.any())
 
     @property
     def held_dofs(self) -> Bools:
-        """Return which actuated dofs (nv,) are held until their first command.
+        """Return a mask (nv,) of the actuated dofs that are held until their first command.
 
         See LoopSettings.held.
         """
@@ -117,19 +117,19 @@ class Loop:
 
     @property
     def kept_dofs(self) -> Bools:
-        """Return which dofs (nv,) a servo, a brake or a fault keeps in place now."""
+        """Return a mask (nv,) of the dofs that a servo, a brake or a fault now keeps in place."""
         s = self._shared
         kept: Bools = (s.servo > 0) | (s.stuck != 0.0) | ((s.dof_held == STANDS) & (s.braked == 1))
         return kept
 
     @property
     def unanswered(self) -> tuple[str, ...]:
-        """The joints whose commands lock-step waits for, see TimeControl.unanswered."""
+        """Names of the joints for whose commands lock-step waits; see TimeControl.unanswered."""
         m = self.m
         return tuple(m.jnt_names[j] for j in m.dof_jntid[self.time.unanswered].tolist())
 
     def compile(self) -> None:
-        """Compile the loop in this thread, where Ctrl-C interrupts it."""
+        """Compile the loop in the calling thread, where Ctrl-C can interrupt the compiler."""
         self._requests.run_once()
 
     def start(self) -> None:
@@ -138,7 +138,7 @@ class Loop:
         Raises:
             ParameterError: the system refuses privileges that the settings enforce.
         """
-        with self._requests.lock:  # latest() may be running the loop
+        with self._requests.lock:  # `latest` in another thread may be running the loop
             self._requests.running = True
         self._launch()
 
@@ -162,29 +162,29 @@ class Loop:
         resets: bool = False,
         of_new: Faults | None = None,
     ) -> None:
-        """Continue with a Model that has other objects, between two ticks; time does not stop.
+        """Change to a Model with other objects between two ticks; time does not stop.
 
-        Parts of both Models, by name, keep their state to the last bit. New parts start at
-        base.qpos0, at rest. Robots come first in both Models, so the dofs of commands stay the
+        Parts with the same name in both Models keep their state to the last bit. New parts start
+        at base.qpos0, at rest. Robots come first in both Models, so the dofs of commands stay the
         same.
 
         Args:
-            base: the new Model without payloads; it becomes `m`.
+            base: the new Model without payloads; it becomes the attribute `m`.
             m: the new Model with payloads.
             start: (nq,) position after a reset.
             between: called with the Data of the last tick, after the last state of the old Model
-                and before the first state of the new Model; it must read all states. It may return
-                other Models of the same layout, made from this tick, to use instead of `base` and
-                `m`; else it returns None.
-            resets: whether the caller resets or loads the state next. Then the state may have
-                diverged, and stays frozen until the reset.
-            of_new: faults of the joints of `base`, of which only the faults of new joints are
-                used; None: no fault.
+                and before the first state of the new; it must read all states that wait. It may
+                return two Models of the same layout, made from this Data, that replace `base` and
+                `m`; otherwise it returns None.
+            resets: whether the caller resets or loads the state next. In this case the state may
+                be diverged, and stays frozen until then.
+            of_new: faults of the joints of `base`; only the faults of new joints are used. None:
+                new joints have no faults.
 
         Raises:
-            RbdynError: the loop does not run, makes single steps, its state diverged, its timestep
-                is specialised for another Model, or the shared memory has joints that `m` lacks.
-                Nothing has changed then, nor if `between` raises.
+            RbdynError: the loop does not run or makes single steps, its state has diverged, its
+                timestep is specialised for another Model, or the shared memory has joints that `m`
+                lacks. In these cases, and if `between` raises, nothing changes.
         """
         self.plant.check_move(m)
         if self._port is not None:
@@ -208,7 +208,7 @@ class Loop:
                 self.readout.move(base)
             finally:
                 s.asked[shared.STOP] = 0
-                # the loop continues instead of starting again, even in the old row
+                # let the loop continue in either row instead of starting again
                 s.loaded[()] = 1
                 self._launch()
 
@@ -232,15 +232,15 @@ class Loop:
         """Return the whole state between two ticks; time does not stop.
 
         Raises:
-            RbdynError: the state diverged, or the loop does not answer.
+            RbdynError: the state has diverged, or the loop does not answer.
         """
         return self._store.save(self.plant.faults)
 
     def load_state(self, saved: SavedLoop) -> None:
-        """Continue from a saved state of this loop: equal orders give exactly the same future.
+        """Continue from a saved state of this loop; equal orders then give exactly equal states.
 
-        Time jumps to the tick of the state, in a new epoch. A pause stays. The faults become the
-        faults with which the state was saved; the Model must be the Model with which it was saved.
+        Time jumps to the tick of the saved state, in a new epoch. A pause continues. The faults of
+        the saved state are restored. The Model must be the same as when the state was saved.
 
         Raises:
             RbdynError: the loop does not answer.
@@ -250,7 +250,7 @@ class Loop:
 
     def _run(self) -> None:
         try:
-            # without deadlines, a thread of high priority would only starve other threads
+            # mode fast has no deadlines, so high priority would only starve other threads
             fast = self.settings.time_mode == "fast"
             self.grant = realtime.obtain("off" if fast else self.settings.realtime)
         except BaseException as error:  # noqa: BLE001 - start() raises it
@@ -262,11 +262,11 @@ class Loop:
         realtime.release(self.grant)
 
     def stop(self) -> None:
-        """Stop the loop and wait for its end, if it runs."""
+        """Stop the loop if it runs, and wait for its end."""
         if self._thread is None:
             return
         self._requests.send(shared.STOP, 1)
-        if self._thread.is_alive():  # an interrupt may have prevented its start
+        if self._thread.is_alive():  # not alive if an interrupt prevented its start
             self._thread.join()
         self._thread, self._requests.running = None, False
         self._requests.close()
@@ -275,9 +275,9 @@ class Loop:
 
 
 def _carried_fault(joint: int, match: Match) -> int:
-    """Return the joint of a fault in the new Model, or 0 if the joint is gone.
+    """Return the number of a joint with a fault in the new Model, or 0 if the joint is gone.
 
-    Return -1 without a fault, or if the new Model has no joints.
+    If `joint` is -1 (no fault), or the new Model has no joints, return -1.
     """
     old, new = (numbers.tolist() for numbers in match.places["njnt"])
     if joint < 0 or match.new.njnt == 0:
@@ -286,7 +286,7 @@ def _carried_fault(joint: int, match: Match) -> int:
 
 
 def warm(m: Model, specialize: bool = False) -> None:
-    """Compile the loop (specialised if asked for) or load it from the cache; run some ticks."""
+    """Compile the loop, specialised on request, or load it from the cache; then run some ticks."""
     rehearsal = Loop(m, LoopSettings(realtime="off", on_timeout="hold", specialize=specialize))
     rehearsal.compile()
     try:

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Records passed from one thread to another without locks: one writer, one reader, no waiting.
+"""Pass records from one thread to another without locks: one writer, one reader, no waiting.
 
 A mailbox has `depth` slots and a version, the number of the last complete record. Record v is in
-slot v % depth. The writer fills the slot after the last filled slot and then publishes the
-version. So it overwrites record v only after depth - 1 more records. The reader checks the version
-again after copying, and copies another record if this record was overwritten.
+slot v % depth. The writer fills the next slot and then publishes the new version. So it overwrites
+record v only after depth - 1 more records. The reader checks the version again after copying. If
+the record was overwritten meanwhile, the reader copies another record.
 
 Memory orderings (valid on ARM and x86):
   writer  fence: no store into a slot before the version that freed it is visible;
@@ -22,18 +22,18 @@ import numpy as np
 from rbdyn_ros.arrays import Array
 from rbdyn_ros.runtime.compiled import Words, fence, kernel, load_acquire, store_release
 
-#: Attempts of a reader to copy a record before the writer overwrites it.
+#: Number of times that a reader tries to copy a record before the writer overwrites it.
 TRIES = 8
 
 
 @dataclass(frozen=True, slots=True)
 class Mailbox:
-    """Slots for records.
+    """The memory of a mailbox.
 
     Attributes:
         version: (8,) the first word is the version; the other words fill its cache line.
-        words: (depth, n) integers.
-        floats: (depth, n).
+        words: (depth, nwords) integers of the records.
+        floats: (depth, nfloats) floating-point numbers of the records.
     """
 
     version: Words
@@ -48,13 +48,16 @@ class Mailbox:
 
     @property
     def arrays(self) -> tuple[Words, Words, Array]:
-        """The arguments of `post` and `fetch`."""
+        """The arrays in the order of the arguments of `post` and `fetch`."""
         return self.version, self.words, self.floats
 
 
 @kernel
 def post(version: Words, slots: Words, float_slots: Array, words: Words, floats: Array) -> None:
-    """Write the next record; `floats` may be only the beginning of its numbers."""
+    """Write the next record to the mailbox (version, slots, float_slots).
+
+    `floats` may be shorter than a slot; the rest of the slot is then left as it is.
+    """
     following = version[0] + 1
     slot = following % len(slots)
     fence()
@@ -71,11 +74,11 @@ def fetch(
 ) -> int:
     """Copy a record from the mailbox (version, slots, float_slots) into `words` and `floats`.
 
-    `wanted` is the version to copy, 0 for the latest. An overwritten version gives the latest.
+    `wanted` is the version to copy; 0 means the latest. If it was overwritten, copy the latest.
 
     Returns:
         The copied version; 0 if there is no such record yet; -1 if the writer overwrote the
-        record at every attempt, and the copy is invalid.
+        record at every attempt, so that the copy is invalid.
     """
     depth = len(slots)
     for _ in range(TRIES):

@@ -7,14 +7,14 @@ from rbdyn_ros.runtime.compiled import lock_mutex, make_mutex, unlock_mutex
 
 
 class Mutex:
-    """A lock as `threading.RLock`, for `with`; compiled code locks it by its address.
+    """A reentrant lock for `with`, like `threading.RLock`; compiled code locks it by its address.
 
     Attributes:
-        address: for lock_mutex and unlock_mutex.
+        address: address of the mutex, for lock_mutex and unlock_mutex.
     """
 
     def __init__(self) -> None:
-        self._memory = np.zeros(16, np.int64)  # pthread_mutex_t takes 6 words at most
+        self._memory = np.zeros(16, np.int64)  # a pthread_mutex_t has at most 6 words
         make_mutex(self._memory)
         self.address = int(self._memory.ctypes.data)
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Send orders to the loop: commands, trajectories and external wrenches."""
+"""Send orders (commands, trajectories and external wrenches) to the loop."""
 
 from __future__ import annotations
 
@@ -27,13 +27,12 @@ from rbdyn_ros.runtime.types import NUMBERS, Command, Pull, TrajectoryOrder, Wre
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SavedOrders:
-    """The orders that were sent last.
+    """The orders that were sent last, for `Orders.restore`.
 
     Attributes:
-        words, numbers: words and numbers of the commands.
-        trajectory: the trajectory in progress, or ended last, or None; its memory belongs to the
-            loop.
-        pushes: the wrenches.
+        words, numbers: integers and numbers of the last commands of all dofs.
+        trajectory: the trajectory that was sent last, or None; the loop may still read its memory.
+        pushes: the list of wrenches and pulls.
     """
 
     words: Words
@@ -44,13 +43,12 @@ class SavedOrders:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class OrderMark:
-    """Record of a command, to find out whether other orders came after it.
+    """Mark of a command; it shows whether other orders have replaced the command.
 
     Attributes:
         dofs: degrees of freedom of the command.
-        arrivals: identify the command, one per dof.
-        trajectory: the trajectory that was sent last before the command; None: no trajectory was
-            sent.
+        arrivals: arrival of the command for each dof, which identifies it [ns].
+        trajectory: the last trajectory before the command; None: no trajectory had been sent.
     """
 
     dofs: Ints
@@ -59,11 +57,11 @@ class OrderMark:
 
 
 class Orders:
-    """Moves the robot of a loop. Any thread may use it.
+    """Sends orders to the robot of a loop. Any thread may use it.
 
     Args:
-        s: shared with the loop.
-        requests: to the loop.
+        s: memory shared with the loop.
+        requests: sends requests to the loop.
         nv: number of dofs.
     """
 
@@ -73,7 +71,7 @@ class Orders:
         self._lockstep = s.time_mode == LOCKSTEP
         self._pushes = PushList(s)
         self._words, self._numbers = _no_commands(nv)
-        self._lent = np.zeros(nv, np.int64)  # by dof: arrival of the command that `release` ends
+        self._lent = np.zeros(nv, np.int64)  # for each dof: arrival of a command sent with `lent`
         self._trajectory: TrajectoryOrder | None = None
         self._lock = threading.Lock()
 
@@ -82,7 +80,7 @@ class Orders:
         self._commands = Mailbox(s.command_version, s.command_words, s.command_floats)
 
     def move(self, match: Match) -> None:
-        """Continue in another row of the loop, with the dofs of another Model.
+        """Continue in another row of the loop, with the dofs of a matched Model.
 
         Call it only while the loop is held.
         """
@@ -104,18 +102,20 @@ class Orders:
         lent: bool = False,
         after: OrderMark | None = None,
     ) -> OrderMark | None:
-        """Command some dofs; the commands of other dofs stay in force.
+        """Command some dofs; commands to other dofs stay in force.
 
         Args:
             command: finite numbers for actuated dofs; the caller checks them.
             tick: in lock-step, the tick of the command; None: time is not in lock-step, or the
                 command has no tick.
             arrival_ns: arrival of the command, by time.monotonic_ns(); None: now.
-            lent: whether `release` ends the command.
-            after: an earlier command of the caller; None: the command replaces any other order.
+            lent: whether a later `release` ends the command.
+            after: mark of an earlier command of the caller: send this command only if no other
+                order has replaced the earlier one. None: send it in any case.
 
         Returns:
-            The mark of this command; None: another order came after `after`, and stays in force.
+            The mark of this command; None: it was not sent, because another order came after
+            `after` and stays in force.
         """
         k, words = command.dofs, self._words
         with self._lock:
@@ -136,7 +136,7 @@ class Orders:
         return mark
 
     def _replaced(self, mark: OrderMark) -> bool:
-        """Return whether a later command or trajectory replaced a command for any of its dofs."""
+        """Return whether later commands or trajectories replaced a command for any of its dofs."""
         new = self._trajectory
         if new is not None and new is not mark.trajectory and np.isin(new.dofs, mark.dofs).any():
             return True
@@ -176,7 +176,8 @@ class Orders:
         """End the commands sent with `lent`, unless another command or trajectory replaced them.
 
         Args:
-            hold: whether dofs that LoopSettings.held names wait for a first command again.
+            hold: whether to hold their dofs until a first command again, as LoopSettings.held
+                says.
 
         Raises:
             RbdynError: the loop does not answer.
@@ -191,7 +192,7 @@ class Orders:
             self._lent[:] = 0
 
     def let_go(self) -> None:
-        """Stop holding the dofs that wait for their first command.
+        """Stop holding dofs until their first command.
 
         Raises:
             RbdynError: the loop does not answer.
@@ -205,14 +206,14 @@ class Orders:
             yield
 
     def saved(self) -> SavedOrders:
-        """Return the orders for `restore`. Call it only while the loop is held."""
+        """Return the last orders, for `restore`. Call it only in a block of `held`."""
         pushes = self._pushes.saved()
         return SavedOrders(self._words.copy(), self._numbers.copy(), self._trajectory, pushes)
 
     def restore(self, saved: SavedOrders) -> None:
-        """Send saved orders.
+        """Send saved orders again.
 
-        Call it only while the loop is held; the caller also restores the state of the loop.
+        Call it only in a block of `held`. The caller also restores the state of the loop.
         """
         self._words[:], self._numbers[:] = saved.words, saved.numbers
         self._trajectory = saved.trajectory
@@ -223,12 +224,12 @@ class Orders:
         """Apply a wrench or a pull from the next tick on.
 
         Args:
-            wrench: checked by the caller.
-            stream: the wrench replaces the last wrench of this stream; empty: it replaces no
-                wrench.
+            wrench: the wrench or pull; the caller has checked it.
+            stream: name of a stream, in which each wrench replaces the last; empty: the wrench
+                replaces no other.
 
         Raises:
-            RbdynError: the largest number of wrenches acts already.
+            RbdynError: the largest number of wrenches is acting already.
         """
         self._pushes.push(wrench, stream)
 
@@ -237,7 +238,7 @@ class Orders:
         self._pushes.clear()
 
     def wrenches(self) -> list[Wrench]:
-        """Return the wrenches that act now or from the next tick on; pulls as they act now."""
+        """Return the wrenches that act now or from the next tick on; pulls as present wrenches."""
         return self._pushes.wrenches()
 
 
@@ -255,10 +256,10 @@ def _enter(
     stiffness: Array,
     damping: Array,
 ) -> None:
-    """Write a command into the last commands of all dofs, rows as in `_no_commands`."""
+    """Write a command into `words` and `numbers`, the last commands; rows as in _no_commands."""
     for n in range(len(dofs)):
         k = dofs[n]
-        # the arrival also identifies a command; a command from long ago expires at once
+        # the arrival also identifies a command, so it must differ from the last arrival
         words[0, k] = arrival + 1 if words[0, k] == arrival else arrival
         words[1, k] = mode[n]
         words[2, k] = tick
@@ -270,7 +271,7 @@ def _enter(
 
 
 def _no_commands(nv: int) -> tuple[Words, Array]:
-    """Return arrival, mode and tick (3, nv), and the numbers, of dofs without a command."""
+    """Return words (arrival, mode, tick) and numbers of nv dofs that have no command yet."""
     words = np.zeros((3, nv), np.int64)
     words[2] = -1
     return words, np.zeros((len(NUMBERS), nv))

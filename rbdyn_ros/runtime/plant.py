@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The simulated robot of a loop: its Model, faults and state, changed between two ticks."""
+"""Change the simulated robot of a loop between two ticks: its Model, faults and state."""
 
 import threading
 
@@ -29,11 +29,11 @@ class Plant:
     All changes raise RbdynError if the loop does not answer.
 
     Args:
-        s: shared with the loop.
-        requests: to the loop.
+        s: memory shared with the loop.
+        requests: sends requests to the loop.
         m: the robot.
         start: (nq,) position at the start.
-        faults: the faults from the first tick on.
+        faults: faults from the first tick on.
         specialize: whether to compile the timestep for this robot.
 
     Attributes:
@@ -55,8 +55,7 @@ class Plant:
         specialize: bool = False,
     ) -> None:
         self._shared, self._requests = s, requests
-        # a thread holds the lock from reading the Model and faults to storing the new Model and
-        # faults
+        # hold the lock from reading Model and faults until the new Model and faults are stored
         self._lock = threading.Lock()
         self._step_code = StepCode(m) if specialize else None
         self._without_faults = m
@@ -71,16 +70,16 @@ class Plant:
 
     @property
     def d(self) -> Data:
-        """The simulated Data; read it only while no loop runs."""
+        """The simulated Data; read it only while the loop does not run."""
         return self._d
 
     def begin_with(self, qvel: Array | None) -> None:
-        """Set the velocity (nv,) at the start, before a loop runs; None means at rest."""
+        """Set the velocity (nv,) at the start, before the loop runs; None: zero."""
         self._d.qvel = 0.0 if qvel is None else qvel
 
     @property
     def rows(self) -> tuple[Array, Array]:
-        """The numbers of the simulated Data, and of the Data for computing efforts."""
+        """The arrays of all numbers of the simulated Data, and of the Data for efforts."""
         return self._d.buffer, self._still.buffer
 
     def set_faults(self, faults: Faults) -> None:
@@ -106,23 +105,23 @@ class Plant:
 
         if self._requests.running:
             self._requests.edit(edits.FAULTS, fill, models)
-        else:  # edit the state as the loop does
+        else:  # no loop runs: change the state as the loop would
             fill(s)
             s.fault_words[:], s.fault_floats[:] = s.edit_fault_words, s.edit_fault_floats
             s.models[:] = s.edit_models
         self.faults, self._models, self.m = faults, models, models[0]
 
     def _models_with(self, m: Model, faults: Faults) -> tuple[Model, Model, Model]:
-        """Return models_with(...); raise ModelError if the specialised step does not fit."""
+        """Return the three Models of models_with; ModelError if the specialised step misfits."""
         braked = self._shared.dof_held == STANDS
         if self._step_code is None:
             return models_with(m, faults, braked)
-        models = models_with(m.replaced(), faults, braked)  # this Model has the present options
+        models = models_with(m.replaced(), faults, braked)  # a copy, so later options do not act
         self._step_code.check(models[0])
         return models
 
     def exchange(self, m: Model) -> None:
-        """Exchange the simulated Model for a Model with the same layout, between two ticks.
+        """Replace the simulated Model by a Model with the same layout, between two ticks.
 
         Raises:
             ModelError: the timestep is specialised and m differs in more than inertia and gravity.
@@ -162,8 +161,8 @@ class Plant:
 
         Args:
             s: row in which the loop continues; it is filled.
-            base: the Model without payloads, whose qpos0 has the positions of new parts.
-            m: the Model to simulate, which check_move accepted.
+            base: the Model without payloads; new parts start at its qpos0.
+            m: the Model to simulate; check_move has accepted it.
             start: (nq,) position after a reset.
             match: match of the present Model with base.
             of_new: faults of the new joints; None: they have no faults.
@@ -187,18 +186,17 @@ class Plant:
         measure_new(s, row, match)
 
     def set_state(self, qpos: Array, qvel: Array, qpos_given: Bools, qvel_given: Bools) -> None:
-        """Set some coordinates, all between the same two ticks.
+        """Set some coordinates between two ticks.
 
-        A robot or object continues unchanged if no coordinate of it, or of a part connected to it,
-        is given, unless the state had diverged.
-
-        While time is paused, and in lock-step, the new state has a tick of its own.
+        A robot or object continues unchanged if no coordinate of it or of a connected part is
+        given, unless the state has diverged. While time is paused or in lock-step, the new state
+        has a tick of its own.
 
         Args:
-            qpos: (nq,), finite.
-            qvel: (nv,), finite.
-            qpos_given: (nq,) which entries of qpos are set.
-            qvel_given: (nv,) which entries of qvel are set.
+            qpos: (nq,) positions, all finite.
+            qvel: (nv,) velocities, all finite.
+            qpos_given: (nq,) mask of the entries of qpos to set.
+            qvel_given: (nv,) mask of the entries of qvel to set.
         """
         m = self.m
         joints, dofs = coordinate_joints(m)[qpos_given], m.dof_bodyid[qvel_given]
@@ -212,13 +210,13 @@ class Plant:
         self._requests.edit(edits.SET_STATE, fill)
 
     def reset(self, time: bool = False, state: bool = True, seed: int | None = None) -> None:
-        """Reset state, time or both; this counts as a tick. The random numbers restart.
+        """Reset state, time or both, and restart the random numbers; this counts as a tick.
 
-        Faults and an exchanged Model stay.
+        Faults and an exchanged Model stay as they are.
 
         Args:
-            time: whether time starts at 0 again; otherwise it continues.
-            state: whether the robot returns to the start position, at rest, without commands,
+            time: whether to set time to 0; otherwise it continues.
+            state: whether to return the robot to the start position at rest, and end commands,
                 wrenches and divergence.
             seed: seed of all random numbers; None: the present seed.
         """

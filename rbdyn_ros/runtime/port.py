@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Memory that a loop shares with one other process, such as a hardware component of ros2_control.
 
-It is the file /dev/shm/rbdyn.NAME. The server, this process, holds a lock on its first byte, and
-the client on its second byte. The system releases both locks when their process ends, however it
-ends: a file without a lock on its first byte is stale and is replaced.
+The memory is the file /dev/shm/rbdyn.NAME. This process, the server, locks the first byte of the
+file; the client locks the second byte. The system releases a lock when its process ends, even if
+the process is killed. So a file without a lock on its first byte is stale and can be replaced.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ from rbdyn_ros.runtime.settings import MODES_OF_TIME, LoopSettings
 
 #: Folder of POSIX shared memory on Linux, and the beginning of its file names.
 FOLDER, PREFIX = Path("/dev/shm"), "rbdyn."  # noqa: S108 - where shm_open has its files
-#: The bytes that are locked.
+#: Offsets of the bytes that server and client lock.
 SERVER, CLIENT = 0, 1
-#: Texts about a refused number, by the reason.
+#: End of the message about a refused joint, by the number of the reason.
 REASONS = {
     layout.BAD_MODE: "has a mode that is not one of -1 to 3",
     layout.BAD_JOINT: "accepts no commands",
@@ -42,24 +42,24 @@ _FLOCK = "hhqqi4x"
 
 
 class Port:
-    """The shared memory of a loop; for one thread unless stated otherwise.
+    """The shared memory of a loop. Only one thread may use it.
 
     Args:
         name: name of the memory: 1 to 100 letters, digits, dots, underscores and hyphens.
         m: the robot.
-        joints: names of its joints with one coordinate; True for joints that accept commands.
-        values: names of sensor values.
+        joints: joints with one coordinate by name; True: the joint accepts commands.
+        values: names of the sensor values.
         settings: settings of the loop.
         period_ns: length of a tick [ns].
 
     Attributes:
-        name, joints: as the arguments.
-        path: the file.
+        name, joints: the arguments.
+        path: path of the file.
         address: address of the table for the loop.
 
     Raises:
-        RbdynError: a name is refused, another process serves this memory, or the system refuses
-            it.
+        RbdynError: a name is not allowed, another process serves this memory, or the system
+            refuses to make the file.
     """
 
     def __init__(
@@ -104,7 +104,7 @@ class Port:
         write_word(self._words, layout.HEAD_AT["magic"], layout.MAGIC)  # clients may use it now
 
     def _fill(self, sizes: _Sizes, names: Sequence[str]) -> None:
-        """Write the head, names and kinds, and the addresses of the table."""
+        """Write the head, the names and kinds of joints, and the addresses in the table."""
         words, t = self._words, self._table
         base = words.ctypes.data
         for key, number in sizes.head().items():
@@ -135,7 +135,7 @@ class Port:
         return self._words[at : at + 8], slots[:, :1], slots[:, 1:].view(np.float64)
 
     def check(self, m: Model) -> None:
-        """Raise RbdynError if a Model with other objects lacks a joint of the memory."""
+        """Raise RbdynError if a Model with other objects lacks a joint of the shared memory."""
         if gone := [name for name in self.joints if name not in m.jnt_names]:
             raise refusal(
                 f"joint {quote(gone[0])} cannot be removed while the simulator runs, because "
@@ -143,7 +143,7 @@ class Port:
             )
 
     def bind(self, m: Model) -> None:
-        """Find the joints in a Model that `check` accepts. Call it only while no loop runs."""
+        """Use a Model, which `check` has accepted, from now on. Call it while no loop runs."""
         numbers = {name: j for j, name in enumerate(m.jnt_names)}
         for k, (name, accepts) in enumerate(self.joints.items()):
             j = numbers[name]
@@ -158,7 +158,7 @@ class Port:
 
     @property
     def client(self) -> int:
-        """The process that uses the memory, or 0; a process that died is forgotten."""
+        """Number of the process that uses the memory; 0: none, or that process has ended."""
         process = int(self._words[layout.HEAD_AT["client"]])
         if process and not _is_locked(self._file, CLIENT):
             self._words[layout.HEAD_AT["client"]] = process = 0
@@ -166,21 +166,21 @@ class Port:
 
     @property
     def accepted(self) -> int:
-        """Number of records that the loop has accepted."""
+        """Number of accepted records of commands."""
         return int(self._table[layout.T_ACCEPTED])
 
     @property
     def late(self) -> int:
-        """Number of records that were refused because they answered an old state."""
+        """Number of records of commands that answered a state that was too old."""
         return int(self._table[layout.T_LATE])
 
     @property
     def refused(self) -> int:
-        """Number of refused records."""
+        """Number of refused records of commands."""
         return int(self._table[layout.T_REFUSED])
 
     def why_refused(self) -> str:
-        """Return the reason why the last refused record was refused, as a message."""
+        """Return a message why the last refused record of commands was refused."""
         joint, reason = divmod(int(self._table[layout.T_WHY]), layout.REASONS)
         if reason == layout.LATE:
             return (
@@ -204,7 +204,7 @@ class Port:
 
 
 class _Sizes:
-    """The sizes and offsets of the parts of the memory; offsets in bytes, strides in numbers."""
+    """Offsets [bytes] and strides [numbers] of the parts of the memory."""
 
     def __init__(self, joints: int, values: int) -> None:
         self.joints, self.values = joints, values
@@ -219,7 +219,7 @@ class _Sizes:
         self.end = self.values_at + 8 * layout.STATE_DEPTH * self.value_stride
 
     def head(self) -> dict[str, int]:
-        """Return the words of the head that are sizes and offsets."""
+        """Return the words of the head that are sizes or offsets, by name."""
         depths = {"state_depth": layout.STATE_DEPTH, "command_depth": layout.COMMAND_DEPTH}
         sizes = {name: n for name, n in vars(self).items() if name in layout.HEAD}
         more = {"version": layout.VERSION, "size": self.end, "value_depth": layout.STATE_DEPTH}
@@ -227,12 +227,19 @@ class _Sizes:
 
 
 def _whole_lines(numbers: int) -> int:
-    """Return the number of numbers, rounded up to whole cache lines."""
+    """Return a count of numbers, rounded up to whole cache lines."""
     return (numbers + 7) // 8 * 8
 
 
 def _created(path: Path, size: int) -> int:
-    """Create a file and lock its first byte; replace a stale file. Return its descriptor."""
+    """Create a file of a size [bytes], in place of a stale file; lock its first byte.
+
+    Returns:
+        the descriptor of the open file.
+
+    Raises:
+        RbdynError: another process serves the memory, or the system refuses.
+    """
     flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW
     try:
         _remove_stale(path)
@@ -248,7 +255,7 @@ def _remove_stale(path: Path) -> None:
     """Remove a file whose server has ended.
 
     Raises:
-        RbdynError: the server lives, or the file belongs to another user.
+        RbdynError: the server still runs, or the file belongs to another user.
     """
     try:
         owner = path.lstat().st_uid

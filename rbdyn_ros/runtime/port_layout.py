@@ -63,14 +63,14 @@ COMMAND = {
     "tick": "tick of the state that the command answers; counts in lock-step",
     "wall": "when it was written, CLOCK_MONOTONIC [ns]",
 }
-#: A joint without a command has mode -1; for the others see runtime/types.py.
+#: Modes of a joint in a command; -1: no command. See runtime/types.py for the other modes.
 MODES = {"none": -1, "effort": 0, "position": 1, "velocity": 2, "impedance": 3}
 
 HEAD_WORDS = 64  # the versions have cache lines of their own
 STATE_WORDS, COMMAND_WORDS = len(STATE), len(COMMAND)
 STATE_DEPTH, COMMAND_DEPTH = 8, 4
 
-#: The indices of the words; each version has a cache line of its own.
+#: Index of each word of HEAD; each version has a cache line of its own.
 HEAD_AT = {name: k for k, name in enumerate(HEAD)} | {
     "state_version": 40,
     "command_version": 48,
@@ -86,10 +86,10 @@ REFUSED, REFUSED_JOINT, REFUSED_REASON = (
 BAD_MODE, BAD_JOINT, BAD_NUMBER, LATE = 1, 2, 3, 4
 REASONS = 5
 
-#: The table of the loop, which the other process cannot write: addresses, lengths, counters, the
-#: largest age of a state that a command may answer [ns of wall time; 0: unlimited], and why a
-#: command was refused last (REASONS * joint + reason); then for each joint its entry in qvel_all
-#: and the dof of its commands, or -1.
+#: Number of words at the beginning of the loop's table, which the other process cannot write:
+#: addresses, lengths, counters, the largest age of a state that a command may answer (wall time
+#: [ns]; 0: unlimited), and the reason of the last refusal (REASONS * joint + reason). For each
+#: joint its entry in qvel_all and the dof of its commands, or -1, follow.
 TABLE = 19
 (
     T_JOINTS,
@@ -115,7 +115,7 @@ TABLE = 19
 
 
 def c_header() -> str:
-    """Return the header with these constants for C and C++."""
+    """Return the text of the C and C++ header with these constants."""
     return "".join(f"{line}\n" for line in _c_lines())
 
 

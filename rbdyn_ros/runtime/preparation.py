@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Convert settings, Models, delays and trajectories to the form the loop reads."""
+"""Convert settings, Models, delays and trajectories to the form that the loop reads."""
 
 from hashlib import blake2b
 
@@ -17,26 +17,26 @@ from rbdyn_ros.runtime.settings import LOCKSTEP, MODES_OF_TIME, ON_TIMEOUT, Loop
 from rbdyn_ros.runtime.shared import Shared
 from rbdyn_ros.runtime.types import Faults, TrajectoryOrder
 
-#: Shortest time constant of a servo [ticks]; a faster servo would ring.
+#: Shortest time constant of a servo [ticks]; with a shorter one it would ring.
 TICKS_OF_SERVO = 5.0
 
-#: Shortest time constant of the servo of an actuator: in delays of its efforts, and in decay times
-#: of its gear.
+#: Shortest time constant of an actuator's servo, in multiples of the delay of its efforts, and of
+#: the decay time of its gear.
 LAGS_OF_SERVO, GEARS_OF_SERVO = 4.0, 2.0
 
-#: Largest time constant that a gear can require [s].
+#: A gear never requires a longer time constant than this [s].
 SLOWEST_SERVO = 1.0
 
 
 def prepare(s: Shared, m: Model, given: LoopSettings, period_ns: int, first: Model) -> None:
-    """Write the settings, and the joints' data that the loop needs, before it starts.
+    """Write the settings, and data of the joints, to the loop's memory before the loop starts.
 
     Args:
-        s: to write.
+        s: memory shared with the loop, which is written.
         m: the robot.
         given: the settings.
         period_ns: length of a tick [ns].
-        first: the robot with which the loop was made.
+        first: Model with which the loop was made, before any change of objects.
     """
     s.period[()] = period_ns
     s.decimation[()] = given.control_decimation
@@ -48,7 +48,7 @@ def prepare(s: Shared, m: Model, given: LoopSettings, period_ns: int, first: Mod
     s.every[()] = 1 if s.time_mode == LOCKSTEP else given.hand_over_every
     s.report_current[()] = given.report_current
     s.seed[()] = given.seed
-    # until the loop begins, readers see the state in which it will begin
+    # before the loop begins, readers shall see the pause with which it begins
     s.asked[shared.PAUSE] = s.done[shared.PAUSE] = given.start_paused
     s.fault[()] = -1
     j = m.dof_jntid
@@ -70,12 +70,12 @@ def prepare(s: Shared, m: Model, given: LoopSettings, period_ns: int, first: Mod
 
 
 def servo_times(m: Model, wanted: float, period: float) -> Array:
-    """Return the time constant of each dof's servo (nv,): at least `wanted`, and stable.
+    """Return the time constant of each dof's servo (nv,) [s]: at least `wanted`, and stable.
 
-    Behind an elastic gear, rotor and joint oscillate against each other and decay with the rate
-    c/2 (1/J + 1/M) [1/s]; c is the damping of the gear, J the inertia of the rotor at the joint,
-    and M the inertia of the joint. The servo measures the joint, so it must be slower than this
-    decay. So must the servos of connected trees, which shake the gear.
+    With an elastic gear, rotor and joint oscillate against each other. The oscillation decays with
+    the rate c/2 (1/J + 1/M) [1/s]; c is the damping of the gear, J the inertia of the rotor at the
+    joint, and M the inertia of the joint. The servo measures the joint, so it must be slower than
+    this decay. The servos of connected trees, which shake the gear, must also be slower.
 
     Args:
         m: the robot.
@@ -102,10 +102,10 @@ def servo_times(m: Model, wanted: float, period: float) -> Array:
 
 
 def noise_streams(m: Model, first: Model) -> Words:
-    """Return the number of each dof in noise.py (nv,), which does not depend on other joints.
+    """Return the argument k of each dof for noise.py (nv,), which does not depend on other joints.
 
-    The dofs of the first Model have their own numbers; the number of any other dof is a hash of
-    its joint's name. So a joint that is deleted and comes back has the same noise.
+    It is the number of the dof in the first Model; for a dof that was added later it is a hash of
+    its joint's name. So a joint that is deleted and added again has the same noise.
     """
     known = {name: k for k, name in enumerate(_dof_names(first))}
     return np.array(
@@ -114,7 +114,7 @@ def noise_streams(m: Model, first: Model) -> Words:
 
 
 def _dof_names(m: Model) -> list[str]:
-    """Return a name for each dof: its index in its joint, and the name of the joint."""
+    """Return a name for each dof: its index within the joint, and the name of the joint."""
     return [f"{k - m.jnt_dofadr[j]} {m.jnt_names[j]}" for k, j in enumerate(m.dof_jntid.tolist())]
 
 
@@ -125,9 +125,9 @@ def _hash(name: str) -> int:
 
 
 def actuated(m: Model) -> Words:
-    """Return (nv,) 1 for each dof that commands act on, and 0 for all other dofs.
+    """Return (nv,) 1 for each dof on which commands act, and 0 for all other dofs.
 
-    They act on the joint of the dof or on a mimic joint of it, with one coordinate.
+    Commands act on a dof if its joint, or a mimic joint of it, has an actuator and one coordinate.
     """
     dofs: Words = np.zeros(m.nv, np.int64)
     dofs[m.jnt_dofadr[commandable(m) & (m.jnt_dofnum == 1)]] = 1
@@ -135,7 +135,7 @@ def actuated(m: Model) -> Words:
 
 
 def for_efforts(m: Model) -> Model:
-    """Return a Model in which only the joints of actuated dofs are actuated."""
+    """Return a copy of the Model in which only the joints of actuated dofs have an actuator."""
     joints = np.zeros(m.njnt, np.int64)
     joints[m.dof_jntid] = actuated(m)
     return m.replaced(jnt_actuated=joints)
@@ -146,7 +146,7 @@ def models_with(m: Model, faults: Faults, braked: Bools) -> tuple[Model, Model, 
 
     Args:
         m: the robot.
-        faults: with the stuck joints.
+        faults: the faults, with the stuck joints.
         braked: (nv,) dofs whose brakes are on before the first command.
     """
     stuck, standing = faults.stuck, faults.stuck | braked
@@ -154,7 +154,7 @@ def models_with(m: Model, faults: Faults, braked: Bools) -> tuple[Model, Model, 
 
 
 def with_start(trajectory: TrajectoryOrder) -> tuple[TrajectoryOrder, bool]:
-    """Return the trajectory with a point at time 0, and whether the loop sets that point."""
+    """Return the trajectory with a point at time 0, and whether the loop must fill it in."""
     if trajectory.times[0] == 0.0:
         return trajectory, False
     blank = np.zeros((1, len(trajectory.dofs)))
@@ -170,7 +170,7 @@ def with_start(trajectory: TrajectoryOrder) -> tuple[TrajectoryOrder, bool]:
 
 
 def delays_in_ticks(s: Shared, faults: Faults) -> list[int]:
-    """Return delay and jitter of commands, then of states [ticks].
+    """Return delay and jitter of commands, then delay and jitter of states [ticks].
 
     Raises:
         ParameterError: they exceed the memory of the channel.

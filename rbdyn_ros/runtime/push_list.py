@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The list of external wrenches and pulls that Python keeps for the loop."""
+"""The list of external wrenches and pulls, which Python keeps and sends to the loop."""
 
 import threading
 from collections.abc import Iterator, Mapping
@@ -19,7 +19,7 @@ from rbdyn_ros.runtime.types import Pull, Wrench
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Push:
-    """A wrench or a pull, its serial number, its slot in the loop's table, and its stream."""
+    """A wrench or pull, with its serial number, its slot in the loop's table, and its stream."""
 
     number: int
     slot: int
@@ -28,10 +28,10 @@ class Push:
 
 
 class PushList:
-    """Wrenches in the slots of the loop's table; each keeps its slot until it ends.
+    """The wrenches in the slots of the loop's table; each keeps its slot until it ends.
 
     Args:
-        s: shared with the loop, which writes when each wrench ends.
+        s: memory shared with the loop; the loop writes the end of each wrench there.
     """
 
     def __init__(self, s: Shared) -> None:
@@ -39,7 +39,7 @@ class PushList:
         self._bind()
         self._list: list[Push] = []
         self._count = 0
-        self._lock = threading.RLock()  # states are published while it is held
+        self._lock = threading.RLock()  # reentrant: states may be published while it is held
 
     def _bind(self) -> None:
         s = self._shared
@@ -60,7 +60,7 @@ class PushList:
         self._post()
 
     def push(self, wrench: Wrench | Pull, stream: str) -> None:
-        """Add a wrench or a pull, see Orders.push; raise RbdynError if the list is full."""
+        """Add a wrench or a pull; see Orders.push. Raises RbdynError if the list is full."""
         with self._lock:
             self._list = [p for p in self._acting() if not stream or p.stream != stream]
             taken = {push.slot for push in self._list}
@@ -79,7 +79,7 @@ class PushList:
             self._post()
 
     def wrenches(self) -> list[Wrench]:
-        """Return the wrenches that act now or from the next tick on; pulls as they act now."""
+        """Return the wrenches that act now or from the next tick on; pulls as present wrenches."""
         with self._lock:
             return [self._wrench(push) for push in self._acting()]
 
@@ -97,11 +97,11 @@ class PushList:
             yield
 
     def saved(self) -> tuple[Push, ...]:
-        """Return the list for `restore`. Call it only while the loop is held."""
+        """Return the list, for `restore`. Call it only in a block of `held`."""
         return tuple(self._list)
 
     def restore(self, saved: tuple[Push, ...]) -> None:
-        """Send a saved list; only while held. The loop's own state has the end of each push."""
+        """Send a saved list again; only in a block of `held`. The loop's state has their ends."""
         self._list = list(saved)
         self._post()
 
@@ -120,7 +120,7 @@ class PushList:
 
 
 def _numbers(given: Wrench | Pull) -> tuple[int, Array]:
-    """Return the kind and the numbers of a push, see kernels/pushes.py."""
+    """Return the kind and the numbers of a wrench or pull as in kernels/pushes.py."""
     if isinstance(given, Wrench):
         kind = BODY_AXES if given.in_body else WORLD_AXES
         return kind, np.concatenate([given.point, given.force, given.torque])

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Readout of a loop: its states, statistics and timing."""
+"""Read the states, the statistics and the timing of a loop."""
 
 import time
 from typing import NamedTuple
@@ -20,12 +20,12 @@ from rbdyn_ros.runtime.stream import StateStream
 from rbdyn_ros.runtime.timing import Timing
 from rbdyn_ros.runtime.wakeup import Wakeup
 
-#: Share of all slots; a reader that is further behind skips to the latest state.
+#: A reader skips to the latest state if it is behind by more than this share of all slots.
 BACKLOG = 0.75
 
 
 class _Source(NamedTuple):
-    """The mailbox of the states, their layout and their Model."""
+    """The mailbox with the states, the layout of the states, and their Model."""
 
     states: Mailbox
     layout: Layout
@@ -36,16 +36,16 @@ class _Source(NamedTuple):
 
 
 class Readout:
-    """Reads the states of a loop: `next_state` for one thread, all other methods for any thread.
+    """Reads the states of a loop. Only one thread may call `next_state`; see also `stream`.
 
     Args:
-        s: shared with the loop.
-        requests: to the loop.
+        s: memory shared with the loop.
+        requests: sends requests to the loop.
         m: the robot.
-        wakeup: notified for every state.
+        wakeup: the loop notifies it at every state.
 
     Attributes:
-        stream: record of published states; for the thread that calls `next_state`.
+        stream: record of published states; only the thread that calls `next_state` may use it.
     """
 
     def __init__(self, s: Shared, requests: Requests, m: Model, wakeup: Wakeup) -> None:
@@ -56,7 +56,7 @@ class Readout:
         self.move(m)
 
     def move(self, m: Model) -> None:
-        """Read from the row of another Model.
+        """Read from another row of the loop, with states of another Model, from now on.
 
         Call it only while no loop runs and no thread reads.
         """
@@ -71,21 +71,21 @@ class Readout:
 
     @property
     def begun(self) -> bool:
-        """Return whether the loop has handed over a state."""
+        """Return whether the loop has handed over a state yet."""
         return bool(self._states.version[0] > 0)
 
     def next_state(self, timeout: float) -> LoopState | None:
         """Wait for the state after the last returned state; return None after the timeout.
 
-        Every state is returned once and in order, unless the caller falls far behind.
+        Every state is returned once and in order, unless the caller falls behind by BACKLOG.
 
         Args:
-            timeout: [s]; 0: do not wait.
+            timeout: longest wait [s]; 0: do not wait.
         """
         s, last = self._shared, int(self._shared.stream_version)
         give_up = time.monotonic() + timeout
         newest = int(self._states.version[0])
-        # an earlier notification may be about a state that was read already
+        # wait in a loop, because a notification may be about a state that was read already
         while newest == last and time.monotonic() < give_up:
             self._wakeup.wait(max(give_up - time.monotonic(), 1e-3))
             newest = int(self._states.version[0])
@@ -101,11 +101,13 @@ class Readout:
         return _as_state(self._source, *inbox, version - last - 1)
 
     def newer(self, version: int, timeout: float) -> tuple[int, LoopState] | None:
-        """Wait for a state after a version; return the newest with its version, for any thread.
+        """Wait for a state newer than a version; return the newest state and its version.
+
+        Any thread may call it.
 
         Args:
-            version: version of the last state that this reader got; 0: no state yet.
-            timeout: [s]; None is returned after it.
+            version: version of the last state that the caller has; 0: no state yet.
+            timeout: longest wait [s]; after it, return None.
         """
         words = self._states.version
         if words[0] == version:
@@ -120,7 +122,7 @@ class Readout:
         return (found, _as_state(source, *record, 0)) if found > 0 else None
 
     def latest(self) -> LoopState:
-        """Return the latest state; before the loop starts, the state at the start."""
+        """Return the latest state; before the loop starts: the state at the start."""
         with self._requests.lock:
             if not self.begun and not self._requests.running:
                 self._requests.run_once()
@@ -131,7 +133,7 @@ class Readout:
         return _as_state(source, words, row, 0)
 
     def command_age(self) -> float:
-        """Age of the oldest command in force [s], infinite before the first command."""
+        """Return the age of the oldest command in force [s]; infinite before the first command."""
         s = self._shared
         return float(s.age) / NANOSECONDS if s.begun else float("inf")
 
@@ -142,7 +144,7 @@ class Readout:
 
     @property
     def lockstep_timeouts(self) -> int:
-        """Number of lock-step timeouts."""
+        """Number of timeouts of lock-step."""
         return int(self._shared.timeouts)
 
     def timing(self) -> Timing:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Real-time privileges of the operating system: requested, and reported."""
+"""Request real-time privileges from the operating system, and report what it grants."""
 
 import ctypes
 import os
@@ -12,7 +12,7 @@ from rbdyn_ros.errors import Finding, ParameterError
 Mode = Literal["enforce", "try", "off"]
 MODES: tuple[Mode, ...] = ("enforce", "try", "off")
 
-# SCHED_FIFO, 1 to 99: above threaded interrupts (50), below the kernel's own threads
+# priority under SCHED_FIFO (1 to 99): above threaded interrupts (50), below the kernel's threads
 PRIORITY = 80
 _PR_SET_TIMERSLACK = 29
 _OFF = "not requested"
@@ -21,7 +21,7 @@ _CURE = (
     "unlimited', then log in again)"
 )
 _MCL_CURRENT, _MCL_FUTURE, _MCL_ONFAULT = 1, 2, 4
-#: One entry for each thread that keeps the memory of this process locked; _HOLDING guards them.
+#: One entry for each thread that needs the locked memory of this process; _HOLDING guards them.
 _HOLDERS: list[None] = []
 _HOLDING = threading.Lock()
 
@@ -31,9 +31,9 @@ class Grant:
     """The answer of the system to a request for real-time privileges.
 
     Attributes:
-        timer_slack, fifo, memory: the reason of a refusal; empty if granted.
-        cpu: the processor the thread is bound to, or None.
-        priority: the requested priority.
+        timer_slack, fifo, memory: for each privilege, the reason of its refusal; empty: granted.
+        cpu: processor to which the thread is bound, or None.
+        priority: the requested priority under SCHED_FIFO.
     """
 
     timer_slack: str = _OFF
@@ -54,7 +54,7 @@ class Grant:
 
     @property
     def advice(self) -> str:
-        """The effects of refused privileges on a busy machine and the cure, or "" if granted."""
+        """Effects of the refused privileges and the remedy, as a message; "": all are granted."""
         if self.fifo in ("", _OFF) and self.memory in ("", _OFF):
             return ""
         return f"on a busy machine this process may be late: the system refuses ({self}). {_CURE}"
@@ -63,12 +63,12 @@ class Grant:
 def obtain(mode: Mode, priority: int = PRIORITY, bind: bool = True) -> Grant:
     """Request real-time privileges for the calling thread.
 
-    `off` requests a precise timer only. `try` and `enforce` also request SCHED_FIFO and locked
-    memory, and bind the thread to one processor if SCHED_FIFO is granted; without priority a bound
-    thread would wait for other threads.
+    `off` requests only a precise timer. `try` and `enforce` also request SCHED_FIFO and locked
+    memory. They bind the thread to one processor if SCHED_FIFO is granted; without priority, a
+    bound thread would wait for other threads.
 
     Args:
-        mode: which privileges to request; see above.
+        mode: `off`, `try` or `enforce`; see above.
         priority: priority of SCHED_FIFO, 1 to 99.
         bind: whether to bind the thread to a processor.
 
@@ -98,7 +98,7 @@ def obtain(mode: Mode, priority: int = PRIORITY, bind: bool = True) -> Grant:
 
 
 def release(grant: Grant) -> None:
-    """Unlock the memory of this process, unless another thread still needs it; call it once."""
+    """Unlock the memory, unless another thread still needs it. Call it once for each Grant."""
     with _HOLDING:
         if not grant.memory:
             _HOLDERS.pop()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Requests to the loop, and waiting for their acknowledgement: the words `asked` and `done`."""
+"""Send requests to the loop in the words `asked`, and wait for its replies in `done`."""
 
 import threading
 import time
@@ -14,7 +14,7 @@ from rbdyn_ros.runtime.settings import LOCKSTEP
 from rbdyn_ros.runtime.shared import Shared
 from rbdyn_ros.runtime.wakeup import Wakeup
 
-#: The loop acknowledges a request within this time and some ticks [s].
+#: Longest wait for the acknowledgement of a request [s], besides some ticks.
 PATIENCE = 30.0
 
 
@@ -22,12 +22,12 @@ class Requests:
     """Sends requests to the loop and waits for its replies. Any thread may use these methods.
 
     Args:
-        s: shared with the loop.
-        period_ns: length of a tick [ns].
+        s: memory shared with the loop.
+        period_ns: duration of a tick [ns].
 
     Attributes:
-        running: whether the loop was started and not stopped.
-        lock: held while a request is written or an edit is under way; reentrant.
+        running: whether the loop was started and has not been stopped.
+        lock: reentrant lock, held while a request is written or an edit is under way.
     """
 
     def __init__(self, s: Shared, period_ns: int) -> None:
@@ -39,7 +39,7 @@ class Requests:
         self._kept: dict[int, object] = {}
 
     def wake(self) -> None:
-        """Wake the loop if it waits for commands."""
+        """Wake the loop if it is waiting for commands."""
         self._wakeup.notify()
 
     def send(self, word: int, value: int) -> None:
@@ -49,14 +49,14 @@ class Requests:
         self._wakeup.notify()
 
     def wait(self, word: int, value: int, ticks: int = 0) -> None:
-        """Wait until the loop has acknowledged a value; more `ticks` give it more time.
+        """Wait until the loop has acknowledged a value; allow it the time of `ticks` in addition.
 
         Raises:
             RbdynError: the loop does not answer, or the steps were cancelled.
         """
         s = self._shared
         each = max(int(s.asked[shared.PACE]), self._period_ns) / NANOSECONDS
-        # only steps wait for commands; the loop acknowledges everything else meanwhile
+        # only steps may have to wait for commands; other requests are acknowledged meanwhile
         waits = word == shared.STEPS and s.time_mode == LOCKSTEP and s.lockstep_timeout > 0
         each += float(s.lockstep_timeout) / NANOSECONDS if waits else 0.0
         give_up = time.monotonic() + PATIENCE + (5.0 + 2.0 * ticks) * each
@@ -73,10 +73,10 @@ class Requests:
         """Make an edit between two ticks; return when the loop has made it.
 
         Args:
-            kind: see kernels/edits.py.
-            fill: writes the fields `edit_...`.
-            keep: memory that the loop uses until it has made another edit of this kind; None: no
-                such memory.
+            kind: kind of the edit, see kernels/edits.py.
+            fill: function that writes the fields `edit_...`.
+            keep: object whose memory the loop uses until the next edit of this kind; None: there
+                is no such object.
 
         Raises:
             RbdynError: the loop does not answer.
@@ -86,19 +86,19 @@ class Requests:
             if not self.running:
                 text = "the simulation does not run: it has not started yet, or has ended"
                 raise RbdynError(Finding("stopped", text))
-            # an edit without an acknowledgement may still be made, so its fields must not change
+            # an edit that was not acknowledged may still be made, so its fields must not change
             # yet
             self.wait(shared.EDITS, int(s.asked[shared.EDITS]))
             fill(s)
             s.edit[edits.KIND] = kind
-            # the loop uses the former memory until it has made this edit
+            # keep the former object too, because the loop uses it until it has made this edit
             self._kept[kind] = keep, self._kept.get(kind)
             self.send(shared.EDITS, int(s.asked[shared.EDITS]) + 1)
             self.wait(shared.EDITS, int(s.asked[shared.EDITS]))
             self._kept[kind] = keep
 
     def run_once(self) -> None:
-        """Run the loop without a tick: it is compiled, and hands over the state at the start."""
+        """Run the loop without a tick: this compiles it and hands over the state at the start."""
         self._shared.asked[shared.STOP] = 1
         cycle.run(self._shared)
         self._shared.asked[shared.STOP] = 0

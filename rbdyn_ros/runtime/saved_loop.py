@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Save the whole state of a loop between two ticks, and load it again.
 
-The state is the simulated Data, the Data for computing efforts, and the numbers of SAVED: commands
-in force and under way, measurements under way, servos, wrenches, seeds and time. Settings,
-statistics, requests and mailboxes are not part of it.
+The state consists of the simulated Data, the Data for computing efforts, and the fields of SAVED:
+commands in force and under way, measurements under way, servos, wrenches, seeds and time. It does
+not include settings, statistics, requests and mailboxes.
 """
 
 from dataclasses import dataclass
@@ -32,7 +32,7 @@ SAVED = (
     *("state", "row", "measured"),
     *("watch", "locked", "begun"),
 )
-#: Messages under way, which take much memory: part of the state while the channel has faults.
+#: Messages under way take much memory, so they are saved only while the channel has faults.
 UNDER_WAY = ("line_words", "line_floats", "back")
 
 
@@ -41,10 +41,10 @@ class SavedLoop:
     """The state of a loop between two ticks.
 
     Attributes:
-        memory: numbers of the loop.
-        delayed: whether `memory` has the messages under way.
-        orders: the orders that were sent before.
-        faults: the faults of the loop at that tick.
+        memory: all numbers of the state.
+        delayed: whether `memory` includes messages under way.
+        orders: the orders that were sent before this state.
+        faults: the faults in this state.
     """
 
     memory: Words
@@ -57,10 +57,10 @@ class StateStore:
     """Saves and loads the state of one loop. Any thread may use it.
 
     Args:
-        s: shared with the loop.
-        requests: to the loop.
+        s: memory shared with the loop.
+        requests: sends requests to the loop.
         orders: orders of the loop.
-        plant: the simulated robot, which has its Data.
+        plant: the simulated robot with its Data.
     """
 
     def __init__(self, s: Shared, requests: Requests, orders: Orders, plant: Plant) -> None:
@@ -73,7 +73,7 @@ class StateStore:
             faults: the present faults.
 
         Raises:
-            RbdynError: the state diverged, or the loop does not answer.
+            RbdynError: the state has diverged, or the loop does not answer.
         """
         if self._shared.fault >= 0:
             raise refusal("the state diverged and cannot be saved; reset first", "diverged")
@@ -85,9 +85,9 @@ class StateStore:
             return SavedLoop(memory, delayed, self._orders.saved(), faults)
 
     def load(self, saved: SavedLoop) -> None:
-        """Continue from a saved state of this loop, at its tick, in a new epoch.
+        """Continue from a saved state of this loop, at the saved tick, in a new epoch.
 
-        It must have been saved with the same Model and the same faults.
+        Model and faults must be the same as when the state was saved.
 
         Raises:
             RbdynError: the loop does not answer.
@@ -109,14 +109,14 @@ class StateStore:
 
 
 def _is_delayed(faults: Faults) -> bool:
-    """Return whether messages may be under way."""
+    """Return whether the channel has faults, so that messages may be under way."""
     names = ("delay", "jitter", "drop")
     odds = (getattr(faults, f"{way}_{name}") for way in ("command", "state") for name in names)
     return faults.link_loss or any(odds)
 
 
 def _table(parts: list[Array], memory: Words) -> Words:
-    """Return a row for each part: its offset in the memory, its address, its length."""
+    """Return a row for each part: address of its copy in `memory`, its own address, its length."""
     sizes = np.array([part.size for part in parts], np.int64)
     places = memory.ctypes.data + 8 * (np.cumsum(sizes) - sizes)
     return np.stack([places, [part.ctypes.data for part in parts], sizes], axis=1)

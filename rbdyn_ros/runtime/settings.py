@@ -9,16 +9,16 @@ from numpy.typing import NDArray
 from rbdyn_ros.checks.names import one_of
 from rbdyn_ros.runtime.realtime import Mode
 
-#: Modes of time: at wall-clock pace; a tick for each complete set of commands; as fast as
+#: Modes of time: at the pace of wall time; one tick for each complete set of commands; as fast as
 #: possible.
 MODES_OF_TIME = ("realtime", "lockstep", "fast")
 REALTIME, LOCKSTEP, FAST = range(len(MODES_OF_TIME))
 
-#: Policies for a joint whose command expired.
+#: Policies for a joint whose command has expired.
 ON_TIMEOUT = ("zero", "gravity", "hold")
 ZERO, GRAVITY, HOLD = range(len(ON_TIMEOUT))
 
-#: Holds of a dof before its first command: not held; gravity compensation; a brake.
+#: How a dof is held before its first command: not at all, by gravity compensation, by a brake.
 HELD = ("falls", "floats", "stands")
 FALLS, FLOATS, STANDS = range(len(HELD))
 
@@ -29,18 +29,18 @@ class LoopSettings:
 
     Attributes:
         command_timeout: age at which a command expires [s].
-        answer_timeout: largest age of a state that a command at the port answers, in mode realtime
-            [s of wall time]; 0: unlimited.
-        on_timeout: policy for a joint whose command expired, one of ON_TIMEOUT.
+        answer_timeout: largest age of the state that a command at the port may answer, in wall
+            time [s] and only in mode realtime; 0: unlimited.
+        on_timeout: policy for a joint whose command has expired, one of ON_TIMEOUT.
         start_paused: whether time is paused at the start.
         realtime: privileges to request from the system, see realtime.obtain.
         time_mode: one of MODES_OF_TIME.
         real_time_factor: simulated time divided by wall time, in mode realtime.
         control_decimation: physics steps per tick.
-        lockstep_dofs: dofs whose commands a tick waits for; None: all actuated dofs.
-        lockstep_timeout: how long a tick waits before time runs freely [s]; 0: forever.
+        lockstep_dofs: dofs for whose commands each tick waits; None: all actuated dofs.
+        lockstep_timeout: time after which a tick stops waiting and time runs freely [s]; 0: never.
         servo_time_constant: time constant of position and velocity servos [s].
-        hand_over_every: ticks between the states that are handed over to readers.
+        hand_over_every: number of ticks from one state that is handed over to readers to the next.
         seed: seed of all random numbers.
         specialize: whether to compile the timestep for this robot, see StepCode.
         locked: whether lock-step waits for commands from tick 0 on; otherwise from the first

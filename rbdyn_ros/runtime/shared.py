@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The memory that the loop shares with other threads: one row, every number declared once.
+"""The memory that the loop shares with other threads: one row, in which each number is a field.
 
-In a kernel it is `s`, as a Data is `d`: `s.tick += 1`. In Python `shared.tick` is a view of one
-number or of an array. A field `inside` another field occupies part of this field, after the fields
-declared before, so a group can be copied as a whole.
+Kernels call this memory `s`, as they call a Data `d`: `s.tick += 1`. In Python `shared.tick` is a
+view of one number or of an array. A field `inside` another field is a part of it, after the parts
+declared before; so the whole group can be copied at once.
 
 Python writes `asked`, the settings before the loop starts, and `edit_...` while no edit is under
-way; the loop writes everything else. Commands, pushes and states go through mailboxes.
+way. The loop writes everything else. Commands, pushes and states pass through mailboxes.
 """
 
 from __future__ import annotations
@@ -21,23 +21,23 @@ from rbdyn_ros.model.declared.data_fields import STICK_NUMBERS
 from rbdyn_ros.model.declared.fields import Field
 from rbdyn_ros.model.model import Model
 
-#: Requests of Python; the loop acknowledges in the same words of `done`.
+#: Words of `asked`, the requests of Python; the loop acknowledges in the same words of `done`.
 ASKED = ("stop", "pause", "steps", "edits", "pace", "read")
 STOP, PAUSE, STEPS, EDITS, PACE, READ = range(len(ASKED))
 
 #: Largest number of wrenches that act at once.
 NPUSH = 16
-#: Largest number of contacts whose memory a state has.
+#: Largest number of contacts whose memory of friction is in a state.
 MOST_STICKS = 256
-#: Longest delay of the channel [ticks], and the memory for it [numbers].
+#: Longest delay of the channel [ticks], and most memory for messages under way [numbers].
 LONGEST_DELAY, DELAY_MEMORY = 1024, 2_000_000
-#: Bins of a histogram, 1 us each; the last bin holds all larger values.
+#: Number of bins of a histogram, 1 us each; the last bin has all larger values.
 NBIN = 10_001
-#: Mailbox slots: only the latest commands and pushes count. States are held for a late reader, for
-#: a second at 1 kHz unless that takes more memory than STATE_MEMORY [numbers].
+#: Slots of the mailboxes. Only the latest commands and pushes count. States are kept for a late
+#: reader: the states of a second at 1 kHz, but at most STATE_MEMORY [numbers].
 LATEST_DEPTH, STATE_DEPTHS, STATE_MEMORY = 2, (64, 1024), 4_000_000
 
-#: The words of a state handed over.
+#: Words of a state that is handed over.
 STATE_WORDS = (
     *("tick", "epoch", "paused", "fault", "saturated", "stale", "bad", "singular", "unsolved"),
     *("dropped", "tracking", "measured_tick"),
@@ -46,9 +46,9 @@ TICK, EPOCH, PAUSED, FAULT, SATURATED, STALE, BAD, SINGULAR, UNSOLVED = range(9)
 DROPPED, TRACKING, MEASURED = range(9, len(STATE_WORDS))
 NSTATE_WORDS = len(STATE_WORDS)
 NFAULT_WORDS, NTRAJECTORY, NEDIT = 5, 10, 4
-#: Largest number of periods of topics that only Python publishes.
+#: Largest number of different periods of topics that only Python publishes.
 NEVERY = 8
-#: How many numbers describe a wrench or a pull, see kernels/pushes.py.
+#: Number of floats that describe a wrench or a pull, see kernels/pushes.py.
 NPUSH_FLOATS = 23
 
 FIELDS = (
@@ -298,7 +298,7 @@ FIELDS = (
 
 
 def stick_length(m: Model) -> int:
-    """Return the length of a state's memory of friction, for at most MOST_STICKS contacts."""
+    """Return the number of floats for a state's memory of friction (MOST_STICKS contacts)."""
     return 1 + STICK_NUMBERS * min(m.ncontact, MOST_STICKS) if m.ncontact else 0
 
 
@@ -327,16 +327,16 @@ SHARED = ViewType("Shared", FIELDS, len(_SIZES), in_row=True, sizes=_SIZES)
 
 
 class Shared:
-    """The row of a loop; every field is an attribute, a view of one number or of an array.
+    """The shared memory of a loop; each field is an attribute: a view of a number or an array.
 
     Args:
         m: the robot.
-        nring: ticks that the channel remembers; None: as many as its memory allows.
+        nring: number of ticks that the channel remembers; None: as many as its memory allows.
 
     Attributes:
-        sizes: the dimensions of the fields by name.
-        buffer: the row.
-        place: (1,) the address of the row, also after `become`.
+        sizes: size of each dimension of the fields, by name.
+        buffer: the row, with all fields.
+        place: (1,) address of the row; `become` updates it.
     """
 
     def __init__(self, m: Model, nring: int | None = None) -> None:
@@ -361,7 +361,7 @@ class Shared:
         return int(self.buffer.ctypes.data)
 
     def become(self, other: Shared) -> None:
-        """Take over the row of another Shared. Call it only while no loop runs on this row."""
+        """Use the row of another Shared from now on. Call it while no loop runs on this row."""
         place = self.place
         vars(self).update(vars(other))
         self.place = place
@@ -376,7 +376,7 @@ class Shared:
 def _offsets(sizes: dict[str, int]) -> tuple[dict[str, int], int]:
     """Return the offset of each field, and the length of the row."""
     offsets: dict[str, int] = {}
-    inside: dict[str, int] = {}  # the end of the last field in each group
+    inside: dict[str, int] = {}  # end of the last field in each group
     end = 0
     for field in FIELDS:
         slots = int(np.prod(field.shape(sizes), dtype=np.int64))

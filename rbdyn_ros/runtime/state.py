@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The record that the loop hands over for each state."""
+"""A state as the loop hands it over."""
 
 import hashlib
 from dataclasses import dataclass
@@ -50,19 +50,20 @@ class LoopState:
     Attributes:
         m: the robot.
         layout: layout of the row.
-        row: a copy of all its numbers; see the properties.
+        row: copy of all its numbers; the properties are views of it.
         tick: number of ticks since time was last reset; a reset counts as a tick.
         epoch: number of resets of time.
         paused: whether time is paused on request.
-        fault: the joint whose state diverged, or -1; the state is then the last good state.
+        fault: the joint whose state diverged or whose drive locked, or -1. With a fault this is
+            the last good state.
         saturated: a dof whose effort was clamped since the previous record, or -1.
-        stale: number of dofs whose command expired.
+        stale: number of dofs whose command has expired.
         bad: see Data.nbad.
         singular: see Data.nsingular.
         unsolved: see Data.nunsolved.
         dropped: see Data.ndropped.
         tracking: whether a trajectory is in progress.
-        measured_tick: the tick of the measured values; -1: nothing arrived.
+        measured_tick: tick of the measured values; -1: no measurement has arrived yet.
         missed: number of records lost since the previous record.
     """
 
@@ -105,17 +106,17 @@ class LoopState:
 
     @property
     def xfrc(self) -> Array:
-        """External wrenches (nbody, 6): force, then torque at xipos, in world axes."""
+        """External wrenches (nbody, 6): force [N], then torque about xipos [N m], world axes."""
         return self._part("xfrc", 6 * self.m.nbody).reshape(-1, 6)
 
     @property
     def contact(self) -> Array:
-        """Contact wrenches (nbody, 6): force, then torque at xipos, in world axes."""
+        """Contact wrenches (nbody, 6): force [N], then torque about xipos [N m], world axes."""
         return self._part("contact", 6 * self.m.nbody).reshape(-1, 6)
 
     @property
     def stick(self) -> Array:
-        """Memory of contacts: key, normal force, friction, torque of each that pressed (n, 8)."""
+        """Memory of contacts that pressed (n, 8): key, normal force, friction, torque of each."""
         if self.m.ncontact == 0:
             return np.zeros((0, STICK_NUMBERS))
         count = int(self._part("stick", 1)[0])
@@ -129,9 +130,9 @@ class LoopState:
 
     @property
     def blocked(self) -> Bools:
-        """Dofs that a brake or a fault keeps at rest, or that the next step will hold (nv,).
+        """Mask (nv,) of dofs that a brake or a fault keeps at rest, or the next step will hold.
 
-        The next step holds dofs without a command after the start, a reset or a new state.
+        After the start, a reset or a new state, the next step holds dofs without a command.
         """
         blocked: Bools = self._part("blocked", self.m.nv) != 0.0
         return blocked
@@ -148,17 +149,17 @@ class LoopState:
 
     @property
     def measured_position(self) -> Array:
-        """Measured position per entry of qvel_all, for single-coordinate joints (nvall,)."""
+        """Measured positions (nvall,), by entry of qvel_all, of joints with one coordinate."""
         return self._part("measured", self.m.nvall)
 
     @property
     def measured_velocity(self) -> Array:
-        """Measured velocity (nvall,)."""
+        """Measured velocities (nvall,)."""
         return self._part("measured", self.m.nvall, 1)
 
     @property
     def measured_effort(self) -> Array:
-        """Measured effort (nvall,)."""
+        """Measured efforts (nvall,)."""
         return self._part("measured", self.m.nvall, 2)
 
     @property
@@ -171,10 +172,10 @@ class LoopState:
         return self.row[start : start + length]
 
     def hash(self, changes: bytes = b"") -> str:
-        """Return the SHA-256 of tick, position, velocity, memory of friction, and actuators.
+        """Return a SHA-256 of tick, positions, velocities, memory of friction and actuators.
 
         Args:
-            changes: payloads and gravity as bytes; empty if they are as in the loaded robot.
+            changes: payloads and gravity as bytes, which are hashed too; empty: as loaded.
         """
         digest = hashlib.sha256(np.int64(self.tick).tobytes())
         digest.update(self.qpos.tobytes())

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Specialised timesteps that stay valid for any payload, gravity and stuck joints."""
+"""Timesteps compiled for one robot, which stay valid for other payloads, gravity, stuck joints."""
 
 import numpy as np
 
@@ -9,9 +9,9 @@ from rbdyn_ros.model.declared.model_fields import MODEL_FIELDS
 from rbdyn_ros.model.model import Model
 from rbdyn_ros.specialization.specialized import Specialized
 
-#: Arrays that may change while a robot moves: the code reads them in every step, like gravity.
+#: Arrays that may change while a robot moves; the code reads them, and gravity, in every step.
 READ = ("body_mass", "body_ipos", "body_fullinertia", "dof_armature")
-#: Arrays that are computed from these, and that a step does not read.
+#: Arrays that are computed from READ, and that a step does not read.
 UNREAD = ("body_subtreemass", "body_iquat", "body_imat", "body_inertia")
 OPTIONS = ("timestep", "integrator", "passive")
 
@@ -19,13 +19,13 @@ OPTIONS = ("timestep", "integrator", "passive")
 class StepCode:
     """A timestep compiled for one robot, see specialization/.
 
-    It ignores drive modes (set_drive), which the Data of a loop never has.
+    It ignores drive modes (set_drive), which are never set in the Data of a loop.
 
     Args:
-        m: the robot; it stays as it is.
+        m: the robot; it is not changed.
 
     Raises:
-        ModelError: the robot has contact, loops or stored trajectories.
+        ModelError: the robot has contact, closed loops or stored trajectories.
     """
 
     def __init__(self, m: Model) -> None:
@@ -33,11 +33,11 @@ class StepCode:
         self._address = Specialized(self._model, ("step",), READ).step_address()
 
     def install(self, d: Data) -> None:
-        """Make compiled loops use this code for the timesteps of a Data."""
+        """Make a compiled loop use this code for the timesteps of this Data."""
         d.take_step_code(self._address)
 
     def check(self, m: Model) -> None:
-        """Raise ModelError if m differs from the compiled Model in numbers fixed in the code."""
+        """Raise ModelError if m differs from the robot in numbers that are fixed in the code."""
         ours = self._model
         fixed = [f.name for f in MODEL_FIELDS if f.name not in READ + UNREAD]
         pairs = {name: (getattr(m, name), getattr(ours, name)) for name in fixed}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The record of the published states of a loop, shared with the kernels that publish states."""
+"""Record which states of a loop were published, and share this with the publishing kernels."""
 
 import math
 from collections.abc import Callable, Iterable, Sequence
@@ -19,11 +19,12 @@ class StreamTopic:
     """A topic whose messages compiled code publishes as bytes.
 
     Attributes:
-        publish: address of a function of C, int publish(publisher, message, 0): 0 is success.
+        publish: address of a C function, int publish(publisher, message, 0); it returns 0 on
+            success.
         publisher: address of the publisher, the first argument of `publish`.
         message: words that describe the bytes, the second argument of `publish`.
-        content: the bytes.
-        of_measurement: whether the stamp is the stamp of the measurement, not of the state.
+        content: the bytes of the message.
+        of_measurement: whether the message has the stamp of the measurement, not of the state.
         every: period [ticks].
         stamps: offsets of the stamps in the bytes, each of a second and a nanosecond in 32 bits.
         places: offsets of the numbers in the bytes (n,).
@@ -42,7 +43,7 @@ class StreamTopic:
 
     @property
     def words(self) -> list[int]:
-        """The row of this topic in the table of the kernels."""
+        """Row of this topic in the table for the kernels."""
         address = np.frombuffer(self.content, np.uint8).ctypes.data
         head = [self.publish, self.publisher, self.message.ctypes.data, address]
         head += [self.of_measurement, self.every, len(self.stamps), self.stamps.ctypes.data]
@@ -54,13 +55,13 @@ class StreamPlan:
 
     Args:
         topics: topics that compiled code publishes, in this order.
-        others: periods of everything that Python publishes [ticks].
-        fastest: a state with a larger speed is left to Python [rad/s or m/s].
+        others: periods of all topics that Python publishes [ticks].
+        fastest: states with a larger joint speed are left to Python [rad/s or m/s].
 
     Attributes:
-        periods: (NEVERY,) the periods; 0: no period.
+        periods: (NEVERY,) the different periods; 0: unused entry.
         table: a row of words for each topic, for the kernels.
-        fastest: as the argument.
+        fastest: the argument.
     """
 
     def __init__(
@@ -72,15 +73,15 @@ class StreamPlan:
         self.periods = [*periods, *[0] * (NEVERY - len(periods))]
         self.table = np.array([topic.words for topic in topics], np.int64).reshape(-1, NTOPIC)
         self.fastest = fastest
-        self._topics = topics  # this keeps the topics alive, whose addresses are in the table
+        self._topics = topics  # keep the topics alive, because the table has their addresses
 
 
 class StateStream:
-    """The record of the published states of a loop; for the thread that publishes.
+    """The record of the published states of a loop. Only the thread that publishes may use it.
 
     Args:
-        s: shared with the loop and the kernels.
-        as_state: returns the state of a record's words and row.
+        s: memory shared with the loop and the kernels.
+        as_state: makes a state from the words and the row of a record.
 
     Attributes:
         time_base: stamp of tick 0 [ns].
@@ -96,54 +97,54 @@ class StateStream:
 
     @property
     def version(self) -> int:
-        """Number of records that were read."""
+        """Version of the record that was read last."""
         return int(self._shared.stream_version)
 
     @property
     def last(self) -> tuple[int, int] | None:
-        """Epoch and tick of the state that was published last, or None before the first state."""
+        """Epoch and tick of the state that was published last; None before the first state."""
         s = self._shared
         return (int(s.stream_epoch), int(s.stream_tick)) if s.stream_epoch >= 0 else None
 
     @property
     def newest(self) -> tuple[int, int]:
-        """Epoch and stamp [ns] of the state published last, or (-1, 0) before the first state."""
+        """Epoch and stamp [ns] of the state published last; (-1, 0) before the first state."""
         last, s = self.last, self._shared
         return (-1, 0) if last is None else (last[0], self.time_base + last[1] * int(s.period))
 
     @property
     def state(self) -> LoopState | None:
-        """The state that was published last, or None. Call it only while no state waits."""
+        """State that was published last, or None. Call it only while no new state waits."""
         s = self._shared
         return self._as_state(s.stream_words, s.stream_row) if s.stream_epoch >= 0 else None
 
     @property
     def kept(self) -> LoopState | None:
-        """The newest state on joint_states, or None."""
+        """Newest state that was published on joint_states, or None."""
         s = self._shared
         return self._as_state(s.stream_kept_words, s.stream_kept_row) if s.stream_kept else None
 
     @property
     def kept_tick(self) -> int:
-        """Tick of the newest measurement on joint_states, or -1."""
+        """Tick of the newest measurement that was published on joint_states, or -1."""
         s = self._shared
         return int(s.stream_kept_words[MEASURED]) if s.stream_kept else -1
 
     def note(self) -> None:
-        """Record that the state that was read last is published."""
+        """Record that the last state that was read has been published."""
         s = self._shared
         s.stream_epoch[()], s.stream_tick[()] = s.stream_words[EPOCH], s.stream_words[TICK]
         s.stream_known[:] = s.stream_words
 
     def keep(self, kept: bool = True) -> None:
-        """Record whether the state that was read last is kept as the message on joint_states."""
+        """Keep the last state that was read as the newest on joint_states; False: keep none."""
         s = self._shared
         s.stream_kept[()] = kept
         if kept:
             s.stream_kept_words[:], s.stream_kept_row[:] = s.stream_words, s.stream_row
 
     def arm(self, plan: StreamPlan) -> None:
-        """Let compiled code publish plain states; the caller keeps the plan."""
+        """Let compiled code publish plain states by a plan, which the caller must keep alive."""
         s = self._shared
         s.stream_every[:] = plan.periods
         s.stream_topics[()], s.stream_ntopic[()] = plan.table.ctypes.data, len(plan.table)

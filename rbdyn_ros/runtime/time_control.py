@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The time of a loop: pause, single steps, pace."""
+"""Control the time of a loop: pause, single steps and pace."""
 
 import numpy as np
 
@@ -15,9 +15,9 @@ class TimeControl:
     Methods that wait raise RbdynError if the loop does not answer.
 
     Args:
-        s: shared with the loop.
-        requests: to the loop.
-        period_ns: length of a tick [ns].
+        s: memory shared with the loop.
+        requests: sends requests to the loop.
+        period_ns: duration of a tick [ns].
 
     Attributes:
         real_time_factor: the requested factor, see set_real_time_factor.
@@ -34,7 +34,7 @@ class TimeControl:
 
     @property
     def seeded_tick(self) -> int:
-        """The tick at which the random numbers last restarted."""
+        """Tick at which the random numbers restarted last."""
         return int(self._shared.seeded_tick)
 
     @property
@@ -50,10 +50,10 @@ class TimeControl:
 
     @property
     def unanswered(self) -> Words:
-        """The dofs whose commands lock-step waits for.
+        """Dofs for whose commands lock-step waits.
 
-        After a timeout these are the dofs whose last command is older than the last commands of
-        the other dofs, or all dofs if no command came.
+        After a timeout these are the dofs whose last command is older than the newest command, or
+        all dofs if no command has arrived.
         """
         s = self._shared
         dofs: Words = np.flatnonzero(s.dof_required)
@@ -78,7 +78,7 @@ class TimeControl:
         return bool(self._shared.fault >= 0)
 
     def pause(self, paused: bool) -> None:
-        """Pause or resume time; return when the loop has done so.
+        """Pause or resume time, and wait until the loop has done so.
 
         Commands do not age while time is paused.
         """
@@ -86,7 +86,7 @@ class TimeControl:
         self.wait_for_pause()
 
     def request_pause(self, paused: bool) -> None:
-        """Request a pause or its end; return at once."""
+        """Request a pause or its end without waiting."""
         self._requests.send(shared.PAUSE, int(paused))
 
     def wait_for_pause(self) -> None:
@@ -94,12 +94,12 @@ class TimeControl:
         self._requests.wait(shared.PAUSE, int(self._shared.asked[shared.PAUSE]))
 
     def step(self, ticks: int = 1) -> None:
-        """Make ticks while paused, as fast as the time mode allows."""
+        """Make ticks while time is paused, as fast as the time mode allows; wait for their end."""
         self.request_steps(ticks)
         self.wait_for_steps()
 
     def request_steps(self, ticks: int) -> None:
-        """Request ticks while paused; return at once."""
+        """Request ticks while time is paused, without waiting."""
         s = self._shared
         with self._requests.lock:
             latest = max(int(s.asked[shared.STEPS]), int(s.done[shared.STEPS]))
@@ -112,7 +112,7 @@ class TimeControl:
         self._requests.wait(shared.STEPS, wanted, wanted - int(s.done[shared.STEPS]))
 
     def cancel_steps(self) -> None:
-        """Cancel the requested ticks that are not made yet."""
+        """Cancel the requested ticks that have not been made yet."""
         with self._requests.lock:
             self._requests.send(shared.STEPS, int(self._shared.done[shared.STEPS]))
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The timing of a loop: percentiles, real-time factor and overruns from its counters."""
+"""Compute the timing of a loop from its counters: percentiles, real-time factor, overruns."""
 
 from __future__ import annotations
 
@@ -21,14 +21,15 @@ class Timing:
     Attributes:
         ticks: number of control ticks.
         overruns: ticks that ended after their deadline; each restarted the schedule.
-        real_time_factor: simulated time divided by time not paused; 0 before the first tick.
-        p50, p99, worst: lateness of wake-ups [us].
-        step_p50, step_p99, step_worst: duration of the work of a tick [us].
-        histogram: number of wake-ups by lateness, one entry per microsecond; the last entry holds
+        real_time_factor: simulated time divided by wall time without pauses; 0 before the first
+            tick.
+        p50, p99, worst: median, 99th percentile and maximum of the lateness of wake-ups [us].
+        step_p50, step_p99, step_worst: the same for the duration of the work of a tick [us].
+        histogram: number of wake-ups by lateness, one entry per microsecond; the last entry has
             all later wake-ups.
-        step_histogram: number of ticks by duration of their work, like `histogram`.
+        step_histogram: number of ticks by duration of their work, in the same form.
         simulated_ns: simulated time [ns].
-        active_ns: time not paused [ns].
+        active_ns: wall time without pauses [ns].
     """
 
     ticks: int
@@ -60,13 +61,13 @@ class Timing:
         """Return the Timing of a loop since its start.
 
         Args:
-            ticks: see Timing.
-            overruns: see Timing.
+            ticks: as in Timing.
+            overruns: as in Timing.
             period_ns: simulated time of a tick [ns].
-            active_ns: see Timing.
-            lateness: number of wake-ups by lateness [us]; copied.
+            active_ns: as in Timing.
+            lateness: number of wake-ups by lateness [us]; it is copied.
             worst_lateness_ns: largest lateness [ns].
-            work: number of ticks by duration of their work [us]; copied.
+            work: number of ticks by duration of their work [us]; it is copied.
             worst_work_ns: longest duration of the work [ns].
         """
         simulated = int(ticks) * int(period_ns)
@@ -111,8 +112,8 @@ class Timing:
         """Return the Timing since an earlier Timing of the same loop.
 
         Args:
-            before: the earlier Timing. None, or a Timing from before a restart, counts as the
-                start.
+            before: the earlier Timing. If it is None or from before a restart of the loop, return
+                the Timing since the start.
         """
         if before is None or self.ticks < before.ticks or self.active_ns < before.active_ns:
             return self
@@ -144,7 +145,7 @@ class Window:
         self._before: Timing | None = None
 
     def next(self, timing: Timing) -> Timing:
-        """Return the Timing since the last call; the first call returns all of it."""
+        """Return the Timing since the last call; at the first call: since the start."""
         window = timing.since(self._before)
         self._before = timing
         return window
@@ -155,7 +156,7 @@ def percentile(counts: Ints, percent: int) -> float:
 
     Args:
         counts: number of values in each bin.
-        percent: which percentile, 1 to 100.
+        percent: share of the values [%], 1 to 100.
     """
     total = int(counts.sum())
     rank = -(-total * percent // 100)
@@ -163,33 +164,33 @@ def percentile(counts: Ints, percent: int) -> float:
 
 
 def mean(counts: Ints) -> float:
-    """Return the mean of a histogram with values at the centres of bins, or 0 if empty."""
+    """Return the mean of a histogram, in bins, with values at the centres of bins; empty: 0."""
     filled, weights = _filled(counts)
     return float(((filled + 0.5) * weights).sum() / weights.sum()) if len(filled) else 0.0
 
 
 def deviation(counts: Ints) -> float:
-    """Return the standard deviation of a histogram, in bins, or 0 if empty."""
+    """Return the standard deviation of a histogram, in bins; 0 if it is empty."""
     filled, weights = _filled(counts)
     squares = (filled + 0.5 - mean(counts)) ** 2 * weights
     return math.sqrt(squares.sum() / weights.sum()) if len(filled) else 0.0
 
 
 def _filled(counts: Ints) -> tuple[Ints, Ints]:
-    """Return the numbers of the nonempty bins, and their counts."""
+    """Return the indices of the nonempty bins of a histogram, and their counts."""
     filled: Ints = np.flatnonzero(counts)
     return filled, counts[filled]
 
 
 def coarse(counts: Ints) -> dict[int, int]:
-    """Return a histogram with wider bins, ten per decade, without empty bins.
+    """Return a histogram with wider bins, ten per decade, without the empty bins.
 
     Args:
-        counts: number of values in each bin of 1.
+        counts: number of values in each bin of width 1; the last bin has all larger values.
 
     Returns:
-        The count of each bin by its exclusive upper bound. The last entry of `counts`, which holds
-        all larger values, has its number plus 1 as bound.
+        The count of each bin by the bin's exclusive upper bound; the bound of the last bin is
+        len(counts).
     """
     bounds = sorted(
         {round(10 ** (k / 10)) for k in range(1 + math.ceil(10 * math.log10(len(counts))))}
@@ -201,9 +202,10 @@ def coarse(counts: Ints) -> dict[int, int]:
 
 
 def _worst_after(counts: Ints, worst: float, before: float) -> float:
-    """Return the worst value of a window with histogram `counts`.
+    """Return the largest value in a window with the histogram `counts`.
 
-    The value is exact if it is a new maximum; else it is the number of the last bin with a count.
+    If `worst`, the maximum since the start, exceeds `before`, the maximum before the window, it is
+    the value. Otherwise return the index of the last bin that is not empty.
     """
     if worst > before:
         return worst

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Data types of the orders to the loop: Command, TrajectoryOrder, Wrench, Pull and Faults.
 
-Their callers check them; the loop does not.
+Whoever makes them must check them; the loop does not.
 """
 
 from __future__ import annotations
@@ -79,14 +79,14 @@ NUMBERS = ("position", "velocity", "effort", "stiffness", "damping")
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TrajectoryOrder:
-    """Positions over time for some dofs, starting from their references or measured state.
+    """Positions of some dofs over time; the motion starts at their references or measured state.
 
     Attributes:
         dofs: (n,) entries of qvel, each at most once.
         times: (p,) times of the points since the start [s], strictly increasing, the first >= 0.
-        positions: (p, n) at the points [m or rad].
-        velocities: (p, n) at the points [m/s or rad/s]; used with orders 3 and 5.
-        accelerations: (p, n) at the points [m/s^2 or rad/s^2]; used with order 5.
+        positions: (p, n) positions at the points [m or rad].
+        velocities: (p, n) velocities at the points [m/s or rad/s]; used with orders 3 and 5.
+        accelerations: (p, n) accelerations at the points [m/s^2 or rad/s^2]; used with order 5.
         order: order of the polynomials between the points: 1 linear; 3 cubic, through the
             velocities; 5 quintic, through the velocities and accelerations.
     """
@@ -111,9 +111,9 @@ class Wrench:
         body: number of the body in the Model.
         point: (3,) point of application, in the frame of the body [m].
         force: (3,) the force [N].
-        torque: (3,) about `point` [N m].
-        in_body: whether force and torque are in the axes of the body, else of the world.
-        duration: how long it acts [s].
+        torque: (3,) the torque about `point` [N m].
+        in_body: whether force and torque are in the axes of the body; False: of the world.
+        duration: time for which the wrench acts [s].
     """
 
     body: int
@@ -134,11 +134,12 @@ class Pull:
     Attributes:
         body: number of the body in the Model.
         point: (3,) point of application, in the frame of the body [m].
-        goal: (3,) position of the goal [m]; or (3, 3) orientation of the body, to rotate it.
-        stiffness: (3, 3) stiffness of the spring, world axes [N/m]; or [N m/rad].
+        goal: (3,) goal of the point [m]; or (3, 3) goal of the body's orientation.
+        stiffness: (3, 3) stiffness of the spring in world axes [N/m]; for an orientation
+            [N m/rad].
         lag: damping divided by stiffness [s].
-        most: largest force of the spring [N]; or torque [N m].
-        duration: how long it acts [s].
+        most: largest force of the spring [N]; for an orientation largest torque [N m].
+        duration: time for which the pull acts [s].
     """
 
     body: int
@@ -159,7 +160,7 @@ class Faults:
 
     Attributes:
         command_delay, command_jitter: a command arrives after the delay plus a random part of the
-            jitter [s]; a command overtaken by a later command is lost.
+            jitter [s]; a command that a later command overtakes is lost.
         command_drop: probability that a command is lost.
         state_delay, state_jitter, state_drop: the same for the measured state.
         link_loss: whether the link is lost, so that nothing passes in either direction.
@@ -168,7 +169,7 @@ class Faults:
         encoder_bias: offset of a measured position [m or rad].
         velocity_noise: standard deviation of a measured velocity [m/s or rad/s].
         effort_noise: standard deviation of the noise added to an applied effort [N or N m].
-        stuck: whether the dof is stuck.
+        stuck: whether the dof cannot move.
     """
 
     command_delay: float

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A wake-up between two threads that needs no Python: an eventfd."""
+"""Wake one thread from another through an eventfd, which compiled code can use too."""
 
 import os
 import threading
@@ -13,7 +13,7 @@ from rbdyn_ros.runtime.compiled import wait_notified
 class Wakeup:
     """Lets one thread sleep until another thread notifies it.
 
-    Its descriptor is closed by `close`, or when the object is deleted.
+    `close` closes the descriptor; so does the deletion of the object.
 
     Attributes:
         descriptor: descriptor of the eventfd; compiled code notifies it with compiled.notify.
@@ -22,12 +22,12 @@ class Wakeup:
     def __init__(self) -> None:
         self.descriptor = os.eventfd(0, os.EFD_CLOEXEC | os.EFD_NONBLOCK)
         self._close = weakref.finalize(self, os.close, self.descriptor)
-        self._close.atexit = False  # a loop may still run when the process exits
+        self._close.atexit = False  # do not close it at exit, when a loop may still run
         self._word = np.zeros(8, np.int64)
         self._lock = threading.Lock()
 
     def notify(self) -> None:
-        """Wake the waiting thread, or the next thread that waits."""
+        """Wake the waiting thread; if no thread waits, the next `wait` returns at once."""
         with self._lock:
             if self.descriptor >= 0:
                 os.eventfd_write(self.descriptor, 1)

@@ -7,7 +7,7 @@ from typing import Any
 
 
 class _CallablePackage(ModuleType):
-    """A package that can also be called as the public function of the same name."""
+    """A package that can also be called, as the public function `rb.view`."""
 
     def __call__(self, *args: Any, **more: Any) -> Any:
         from rbdyn_ros.view.web.opened import view

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""HTML of a Model, a Data, a film and a view for a notebook."""
+"""HTML with which a notebook shows a Model, a Data, a film or a view."""
 
 import base64
 import html
@@ -18,7 +18,7 @@ from rbdyn_ros.report.describe import joint_type
 
 #: Size of a picture [pixels].
 WIDTH, HEIGHT = 480, 320
-#: Number of joints in a table; further joints are only counted.
+#: Largest number of joints in a table; further joints are only counted.
 MOST_JOINTS = 40
 
 
@@ -38,7 +38,7 @@ class Inline:
 
 @dataclass(frozen=True, slots=True)
 class Film:
-    """A film that was written; a notebook plays it.
+    """A film file; a notebook plays it.
 
     Attributes:
         path: path of the file.
@@ -57,7 +57,7 @@ class Film:
 
 
 def html_of_model(m: Model) -> str:
-    """Return a picture of a robot at qpos0 and a table of its joints."""
+    """Return a picture of a robot at qpos0 and a table of its joints, as HTML."""
     rows = [
         (m.jnt_names[j], joint_type(m, j), m.body_names[j + 1], _range(m, j), _number(limit))
         for j, limit in enumerate(m.jnt_effort[:MOST_JOINTS].tolist())
@@ -67,7 +67,7 @@ def html_of_model(m: Model) -> str:
 
 
 def html_of_data(d: Data) -> str:
-    """Return a picture of a robot in its present state and a table of its coordinates."""
+    """Return a picture of a robot in its present state and a table of its joints, as HTML."""
     m = d.model
     rows = []
     for j in range(min(m.njnt, MOST_JOINTS)):
@@ -78,7 +78,7 @@ def html_of_data(d: Data) -> str:
 
 
 def _picture(m: Model, instant: Instant) -> str:
-    """Return a picture as HTML, or "" if no picture can be drawn."""
+    """Return a picture of a robot at an instant as HTML, or "" if it cannot be drawn."""
     try:
         from PIL import Image
 
@@ -98,7 +98,7 @@ def _picture(m: Model, instant: Instant) -> str:
 
 
 def _table(m: Model, title: str, head: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> str:
-    """Return a table as HTML; names come from files and are escaped."""
+    """Return a table as HTML; all texts are escaped, because names come from files."""
     cells = [[f"<th>{word}</th>" for word in head]]
     cells += [[f"<td>{html.escape(word)}</td>" for word in row] for row in rows]
     lines = "".join(f"<tr>{''.join(row)}</tr>" for row in cells)

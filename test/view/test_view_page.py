@@ -64,7 +64,7 @@ def test_a_slider_moved_in_the_browser_moves_the_joint_in_the_program(arm):
     assert float(thumb.get_attribute("aria-valuemax")) == 1.2
     thumb.press("End")
     wait_until(lambda: sliders.qpos[7] == pytest.approx(1.2), "the joint to turn", page)
-    page.get_by_text("turn 69\N{DEGREE SIGN}").wait_for()
+    page.get_by_text("turn [rad], 69\N{DEGREE SIGN}").wait_for()
     slider(page, "slide").press("Home")
     wait_until(lambda: sliders.qpos[8] == pytest.approx(-0.1), "the joint to slide", page)
     assert sliders.qpos[7] == pytest.approx(1.2)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`rbdyn check --collisions`: sample the joint space for self-collision, and write an SRDF."""
+"""`rbdyn check --collisions`: sample random poses for self-collision, and write an SRDF."""
 
 import argparse
 from pathlib import Path
@@ -34,12 +34,12 @@ def add_collisions(command: argparse.ArgumentParser) -> None:
 
 
 def is_sampling(options: argparse.Namespace) -> bool:
-    """Return whether the options make the command sample poses."""
+    """Return whether the options ask for random poses."""
     return options.collisions or options.write_srdf is not None
 
 
 def check_file(file: Path) -> None:
-    """Raise ParameterError for a saved Model or a scene: their joint space is not sampled."""
+    """Raise ParameterError for a saved Model or a scene, whose poses cannot be sampled."""
     from rbdyn_ros.description.scene_files.scene import is_scene
     from rbdyn_ros.loading.storage import SUFFIX
 
@@ -50,7 +50,7 @@ def check_file(file: Path) -> None:
 
 
 def check_options(options: argparse.Namespace) -> None:
-    """Raise ParameterError for options that do not fit together, before any work."""
+    """Raise ParameterError if the options do not fit together or the SRDF exists already."""
     from rbdyn_ros.description.robot_files import MECHANISM_SUFFIXES
 
     for name in ("samples", "seed"):
@@ -90,10 +90,10 @@ def wanted_contact(options: argparse.Namespace) -> "bool | Contact":
 def sampled(
     m: "Model", description: "Description", options: argparse.Namespace
 ) -> "CollisionSamples | None":
-    """Return how often the links overlap, and write the SRDF; None if no option asks for this.
+    """Return how often the links overlap, and write the SRDF; None: no option asks for this.
 
     Raises:
-        RbdynError: there is nothing to sample, or the file cannot be written.
+        RbdynError: the robot has no pairs to sample, or the file cannot be written.
     """
     if not is_sampling(options):
         return None

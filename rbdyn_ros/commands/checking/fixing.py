@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Parts of `rbdyn check`: repairs of a URDF file, hidden errors, and the appearance."""
+"""Parts of `rbdyn check`: repair a URDF file, find hidden errors, check the appearance."""
 
 import argparse
 from collections.abc import Callable, Sequence
@@ -16,13 +16,13 @@ if TYPE_CHECKING:
 
 
 def fix(path: Path, options: argparse.Namespace) -> list[str]:
-    """Repair a URDF file in place; return the repairs by line.
+    """Repair a URDF file in place; return a text for each repair, in the order of the lines.
 
     Every repair that adds no error is written, even if other errors remain. A misspelt word can
-    hide other errors, which appear when it is corrected; `with_hidden` reports them beforehand.
+    hide other errors until it is corrected; `with_hidden` reports these errors too.
 
     Raises:
-        RbdynError: it is not a .urdf file, or cannot be read or written.
+        RbdynError: the file is not a .urdf file, or cannot be read or written.
     """
     from rbdyn_ros.description.reading import guard
     from rbdyn_ros.description.urdf_files.repair import corrected_text, repaired_text
@@ -55,8 +55,8 @@ def with_hidden(
 ) -> Sequence[Finding]:
     """Return the errors of a robot, including errors that misspelt numbers and types hide.
 
-    An element with a misspelt word is left out, so its other errors appear only when the word is
-    corrected.
+    The reader leaves out an element with a misspelt word, so it finds other errors in this element
+    only after the word is corrected. This function corrects such words in a copy and reads it.
     """
     from rbdyn_ros.description.urdf_files.repair import corrected_text
 
@@ -64,13 +64,13 @@ def with_hidden(
         corrected, words = corrected_text(_document(path)[1])
         strict = not options.repair
         more = _errors(corrected, path, options, strict=strict) if words else ()
-    except RbdynError:  # the document cannot be corrected, and `error` says why
+    except RbdynError:  # the document cannot be corrected; `error` says why
         more = ()
     return [*error.findings, *_without(more, error.findings)]
 
 
 def _document(path: Path) -> tuple[bytes, str]:
-    """Return the content of a file and its text; raise DescriptionError if it is no URDF."""
+    """Return the bytes and the text of a file; raise DescriptionError if it is not a URDF."""
     from rbdyn_ros.description.reading import guard
     from rbdyn_ros.description.reading.files import read_bytes
 
@@ -129,12 +129,12 @@ def with_appearance(
         read: reads the description.
         path: path of the robot; only URDF and xacro files have an appearance of their own.
         options: options of the command.
-        strict: whether errors of the appearance are errors; otherwise they are warnings.
-        collisions: whether `<collision>` elements count; reading for contact also checks them.
-        text: text of the URDF, read instead of the file; None: the file is read.
+        strict: whether errors of the appearance count as errors; False: they become warnings.
+        collisions: whether to check `<collision>` elements here; reading for contact checks them.
+        text: text of the URDF; None: read the file.
 
     Raises:
-        DescriptionError: with all errors of the robot and of its appearance.
+        DescriptionError: there are errors; it has all errors of the robot and its appearance.
     """
     looks = _findings(path, text, options, strict, collisions)
     errors = [finding for finding in looks if finding.severity == "error"]
@@ -150,7 +150,7 @@ def with_appearance(
 def _findings(
     path: Path, text: str | None, options: argparse.Namespace, strict: bool, collisions: bool
 ) -> tuple[Finding, ...]:
-    """Return the findings about the appearance, or no findings if the document is refused."""
+    """Return the findings about the appearance; if the document is refused, return ()."""
     from rbdyn_ros.description.appearance.check import check_appearance
     from rbdyn_ros.description.reading.files import read_bytes
     from rbdyn_ros.description.reading.xacro_files import expand, xacro_arguments
@@ -172,4 +172,4 @@ def _findings(
             collisions=collisions,
         )
     except DescriptionError:
-        return ()  # the reader reports the error
+        return ()  # the reader of the robot reports the same error

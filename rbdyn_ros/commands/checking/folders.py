@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`rbdyn check FOLDER`: every robot file below a folder, one line per file."""
+"""`rbdyn check FOLDER`: check every robot file below a folder, and print a line for each."""
 
 import argparse
 import json
@@ -15,9 +15,9 @@ from pathlib import Path
 from rbdyn_ros.commands.line.common import DONE, REFUSED, loaded_robot
 from rbdyn_ros.errors import Finding, RbdynError
 
-#: The verdicts, from the best to the worst.
+#: The possible verdicts, from the best to the worst.
 LOADS, REPAIRED, REFUSES = "loads", "repaired", "refused"
-#: A xacro file of a whole robot names the robot; files of macros do not.
+#: Matches the root element of a xacro file of a whole robot: files of macros have no robot name.
 _NAMED = re.compile(rb"<robot\b[^>]*\sname\s*=")
 _HEAD_BYTES = 1 << 16
 _YAML = re.compile(rb"^rbdyn_(?:mechanism|scene)\s*:", re.MULTILINE)
@@ -26,14 +26,14 @@ _LONGEST = 200
 
 @dataclass(frozen=True, slots=True)
 class FileVerdict:
-    """The outcome of a file.
+    """The verdict on a file.
 
     Attributes:
         file: path of the file.
-        verdict: LOADS, REPAIRED, or REFUSES.
-        seconds: duration of the last try [s].
-        reason: the first error of a strict reader; empty if it loads.
-        findings: findings of the last try.
+        verdict: LOADS, REPAIRED or REFUSES.
+        seconds: duration of the last attempt to read it [s].
+        reason: first error of the strict attempt; empty: the file loads.
+        findings: findings of the last attempt.
     """
 
     file: Path
@@ -50,8 +50,8 @@ class FileVerdict:
 def robot_files(folder: Path) -> Iterator[Path]:
     """Yield the robot files below a folder, in the order of their names.
 
-    Hidden folders, links to folders, and files that others include are left out: macros of xacro,
-    and parts of an MJCF.
+    Hidden folders and links to folders are left out. So are files that other files include: xacro
+    files of macros, and parts of an MJCF.
     """
     for at, folders, names in os.walk(folder):
         folders[:] = sorted(name for name in folders if not name.startswith("."))
@@ -79,7 +79,7 @@ def _is_robot(path: Path) -> bool:
 
 
 def check_folder(folder: Path, options: argparse.Namespace) -> list[FileVerdict]:
-    """Return the verdict of each robot file below a folder; print a table line for each file."""
+    """Return the verdict on each robot file below a folder; print a line for each meanwhile."""
     found = []
     for path in robot_files(folder):
         verdict = judge(path, options)
@@ -92,7 +92,7 @@ def check_folder(folder: Path, options: argparse.Namespace) -> list[FileVerdict]
 
 
 def judge(path: Path, options: argparse.Namespace) -> FileVerdict | None:
-    """Return the outcome of a file: read strictly, else with repairs. Return None for macros."""
+    """Read a file strictly, or else with repairs; return the verdict, or None for xacro macros."""
     own = argparse.Namespace(**vars(options))
     if path.suffix.lower() != ".xacro":
         own.xacro_args = []
@@ -115,13 +115,13 @@ def judge(path: Path, options: argparse.Namespace) -> FileVerdict | None:
 
 
 def _short(text: str) -> str:
-    """Return a message on one line, cut to _LONGEST characters."""
+    """Return a message as one line, cut after _LONGEST characters."""
     line = " ".join(text.split())
     return line if len(line) <= _LONGEST else f"{line[:_LONGEST]}..."
 
 
 def summary(found: Sequence[FileVerdict], seconds: float) -> str:
-    """Return how many files have each verdict."""
+    """Return a line with the number of files of each verdict and the duration [s]."""
     counts = Counter(one.verdict for one in found)
     parts = [f"{counts[LOADS]} load", f"{counts[REPAIRED]} after repairs"]
     files = "1 robot file" if len(found) == 1 else f"{len(found)} robot files"
@@ -129,7 +129,7 @@ def summary(found: Sequence[FileVerdict], seconds: float) -> str:
 
 
 def status(found: Sequence[FileVerdict], options: argparse.Namespace) -> int:
-    """Return the exit status: with --repair, a repaired file counts as sound."""
+    """Return the exit status of the verdicts; with --repair, a repaired file counts as sound."""
     sound = {LOADS, REPAIRED} if options.repair else {LOADS}
     return DONE if all(one.verdict in sound for one in found) else REFUSED
 

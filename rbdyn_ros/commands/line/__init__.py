@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The command line itself: arguments, exit statuses, Ctrl-C, pages, recordings as input."""
+"""Parts that commands share: arguments, exit statuses, Ctrl-C, pages, recordings as input."""

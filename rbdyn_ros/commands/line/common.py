@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Shared by the commands: the arguments of a robot, exit statuses, error messages."""
+"""Parts that all commands share: arguments of a robot, exit statuses, error messages."""
 
 import argparse
 import contextlib
@@ -21,11 +21,11 @@ if TYPE_CHECKING:
     from rbdyn_ros.description.source import Source
     from rbdyn_ros.model.model import Model
 
-#: A parser of a command, or a group of its options; both accept options.
+#: A parser of a command or a group of its options; options can be added to both.
 Options = argparse._ActionsContainer  # noqa: SLF001 - argparse has no public name for both
 DONE, REFUSED, USAGE, INTERRUPTED = 0, 1, 2, 130
 
-#: The arguments after this word are passed to ROS 2.
+#: Arguments after this word are passed to ROS 2.
 ROS_ARGS = "--ros-args"
 
 #: Default mounting of the base link [rad] and gravity [m/s^2].
@@ -37,7 +37,7 @@ LARGEST_GRAVITY, LARGEST_ANGLE = 1e4, 6.2832
 
 @dataclass(frozen=True, slots=True)
 class FileOf:
-    """The type of an argument: a path to a file with one of the given suffixes.
+    """The type of an argument that is the path of a file with one of these suffixes.
 
     Only shell completion uses the suffixes; the reader of the file checks its format.
     """
@@ -49,7 +49,7 @@ class FileOf:
 
 
 class RobotFileArgument(FileOf):
-    """The type of an argument: a robot file, or the name of a robot that is installed."""
+    """The type of an argument that is a robot file, or the name of an installed robot."""
 
     def __call__(self, text: str) -> Path:
         from rbdyn_ros.description.reading.robot_file import path_of
@@ -60,7 +60,7 @@ class RobotFileArgument(FileOf):
             raise argparse.ArgumentTypeError(str(error)) from error
 
 
-#: A robot file, or a saved Model.
+#: Type of an argument: a robot file, or a saved Model.
 ROBOT_FILE = RobotFileArgument(
     (".urdf", ".xacro", ".sdf", ".xml", ".mjcf", ".yaml", ".yml", ".npz")
 )
@@ -72,7 +72,7 @@ PICTURE_FILE = FileOf((".svg", ".png", ".pdf"))
 RECORDING_FILE = FileOf((".mcap", ".db3", ".csv"))
 
 
-#: Arguments of an option that can be repeated; argparse copies the empty list.
+#: Keyword arguments of an option that can be repeated; argparse copies the empty list.
 REPEATED: dict[str, Any] = {"action": "append", "default": []}
 
 
@@ -82,7 +82,7 @@ def flag(command: Options, name: str, text: str) -> None:
 
 
 def add_options(command: Options, *rows: tuple[Any, ...]) -> None:
-    """Add options, each a row: name, type, name of its value, help, and other arguments if any."""
+    """Add an option for each row: name, type, name of the value, help, and further arguments."""
     for names, kind, sign, text, *others in rows:
         more = others[0] if others else {}
         command.add_argument(*names.split(), type=kind, metavar=sign, help=text, **more)
@@ -97,13 +97,13 @@ def add_robot(
     """Add a robot, and the options for reading its file, to the arguments of a command.
 
     Args:
-        command: gets the arguments.
-        name: name of the argument.
-        nargs: number of robots, as for add_argument.
-        more: text for the end of the help of the robot.
+        command: parser to which the arguments are added.
+        name: name of the argument for the robot.
+        nargs: number of robots, as for add_argument; None: one.
+        more: end of the help about the robot.
 
     Returns:
-        The group of `--repair`, which other options may exclude.
+        The group with `--repair`; options that exclude it can be added.
     """
     metavar = name.removesuffix("s")
     command.add_argument(
@@ -158,7 +158,7 @@ def add_import(command: argparse.ArgumentParser) -> None:
 
 
 def run_imports(paths: Sequence[Path]) -> None:
-    """Run Python files of the user; exceptions in these files are not caught."""
+    """Run Python files of the user; exceptions that they raise are not caught."""
     for path in paths:
         if not path.is_file():
             sys.exit(f"rbdyn --import: there is no file '{path}'{nearest_file(path)}")
@@ -173,12 +173,12 @@ def file_path(text: str) -> Path:
 
 
 def folder_path(text: str) -> Path:
-    """Return the path of a folder in an argument."""
+    """Return the path in an argument; raise ArgumentTypeError unless it is an existing folder."""
     return file_path(text)
 
 
 def nearest_file(path: Path) -> str:
-    """Return `` (did you mean 'x'?)`` with the most similar file name in the folder, or ""."""
+    """Return a hint `` (did you mean 'x'?)`` with the most similar file in the folder, or ""."""
     try:
         return did_you_mean(path.name, [other.name for other in path.parent.iterdir()])
     except (OSError, ValueError):
@@ -186,7 +186,10 @@ def nearest_file(path: Path) -> str:
 
 
 def check_writable(path: Path, what: str, suffixes: Collection[str]) -> None:
-    """Raise ParameterError if a file cannot be written; tests it with a temporary file."""
+    """Raise ParameterError if a file cannot be written or has none of the suffixes.
+
+    `what` names the file in the message. A temporary file tests the folder.
+    """
     target = output_path(path, what, suffixes)
     if target.is_dir():
         raise unwritable(target, ValueError("it is a folder"))
@@ -220,7 +223,7 @@ def opened_robot(
     Args:
         options: options of the command.
         path: path of the file.
-        contact: replaces the value of `--contact`, unless it is None.
+        contact: replaces the value of `--contact`; None: use that value.
         more: further arguments of `opened`.
     """
     from rbdyn_ros.description.scene_files.scene import no_floating_scene
@@ -236,7 +239,7 @@ def opened_robot(
 def loaded_robot(
     options: argparse.Namespace, path: Path, mimic: bool = True
 ) -> "tuple[Model, Source | None]":
-    """Return the Model of a robot file, and its source, or None for a saved Model.
+    """Return the Model of a robot file, and its source; the source of a saved Model is None.
 
     Raises:
         RbdynError: the robot or an option is refused.
@@ -262,7 +265,9 @@ def loaded_robot(
 def mounted_robot(
     options: argparse.Namespace, mimic: bool = True
 ) -> "tuple[Model, Source | None]":
-    """Return the values of loaded_robot, without contact; gravity is in base link axes.
+    """Return Model and source as loaded_robot does, without contact and with mounted gravity.
+
+    Gravity is in the axes of the base link.
 
     Raises:
         RbdynError: the robot or an option of add_robot and add_mounting is refused.
@@ -277,10 +282,10 @@ def mounted_robot(
 
 
 def standing(options: argparse.Namespace) -> "Array":
-    """Return gravity in the axes of the base link, (3,) [m/s^2].
+    """Return gravity in the axes of the base link (3,) [m/s^2].
 
     Args:
-        options: with the arguments of add_mounting, which may be None.
+        options: options of add_mounting; None: the default value.
 
     Raises:
         ParameterError: the mounting, gravity or a folder of packages is refused.
@@ -296,13 +301,13 @@ def standing(options: argparse.Namespace) -> "Array":
 
 
 def _demand_file(path: Path) -> None:
-    """Raise DescriptionError unless a robot is a file: the readers would also accept URDF text."""
+    """Raise DescriptionError unless a path is a file, because readers would accept URDF text."""
     from rbdyn_ros.description.reading.guard import refuse
 
     try:
         is_file, is_there = path.is_file(), path.exists()
     except OSError:
-        return  # the name is too long or a folder is not readable: the reader reports it
+        return  # the name is too long or a folder is not readable; the reader reports this
     if is_file:
         return
     name = quote(str(path), 200)
@@ -326,12 +331,12 @@ def _demand_folders(folders: list[Path]) -> None:
 
 @contextlib.contextmanager
 def refusing(command: str, status: int, *, wrong: int | None = None) -> Iterator[None]:
-    """End the process if the block raises an RbdynError: print it and exit with a status.
+    """If the block raises an RbdynError, print it and exit with a status.
 
     Args:
         command: name of the command in the message.
         status: exit status.
-        wrong: exit status of a ParameterError; None: `status`.
+        wrong: exit status after a ParameterError; None: `status`.
     """
     try:
         yield

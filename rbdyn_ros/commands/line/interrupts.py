@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Ctrl-C ends a command with status 130 and without a traceback."""
+"""Let Ctrl-C end a command with status 130 and without a traceback."""
 
 import os
 import signal
@@ -18,9 +18,9 @@ def is_ignored() -> bool:
 
 
 def end_at_once(status: int = INTERRUPTED, *others: signal.Signals) -> None:
-    """Let Ctrl-C and other signals end this process at once. Call it only while no file is open.
+    """Let Ctrl-C and `others` end this process at once. Call it only while no file is open.
 
-    Imported libraries could swallow an exception.
+    An exception instead could be lost, because imported libraries may catch it.
     """
     for number in (signal.SIGINT, *others):
         if number == signal.SIGINT or signal.getsignal(number) is not signal.SIG_IGN:
@@ -34,15 +34,15 @@ def end_by_exception() -> None:
 
 def _leave(status: int) -> NoReturn:
     if os.isatty(2):
-        os.write(2, b"\n")  # the prompt starts on a new line, not behind a progress bar
+        os.write(2, b"\n")  # so that the prompt starts on a new line, not behind a progress bar
     os._exit(status)
 
 
 class WhileCompiling(event.Listener):  # type: ignore[misc]
-    """Lets Ctrl-C end the process at once while kernels of a user are compiled.
+    """Lets Ctrl-C end the process at once while Numba compiles a kernel.
 
-    A KeyboardInterrupt raised while LLVM calls Python has crashed the process. Handlers of other
-    code, such as the nodes, are kept.
+    A KeyboardInterrupt that is raised while LLVM calls Python can crash the process. Handlers of
+    other code, such as the nodes, are not replaced.
     """
 
     def __init__(self) -> None:
@@ -50,7 +50,7 @@ class WhileCompiling(event.Listener):  # type: ignore[misc]
         self._ours = False
 
     def on_start(self, event: Any) -> None:  # noqa: ARG002
-        """Set the handler when the outermost kernel starts to compile."""
+        """Set the handler when the compilation of the outermost kernel begins."""
         self._depth += 1
         if self._depth == 1 and threading.current_thread() is threading.main_thread():
             self._ours = signal.getsignal(signal.SIGINT) is signal.default_int_handler
@@ -58,7 +58,7 @@ class WhileCompiling(event.Listener):  # type: ignore[misc]
                 end_at_once()
 
     def on_end(self, event: Any) -> None:  # noqa: ARG002
-        """Restore the handler after the outermost kernel."""
+        """Restore the handler when the compilation of the outermost kernel ends."""
         self._depth -= 1
         if self._depth == 0 and self._ours:
             self._ours = False
@@ -66,6 +66,6 @@ class WhileCompiling(event.Listener):  # type: ignore[misc]
 
 
 def guard_compiling() -> None:
-    """From now on, let Ctrl-C end the process at once while kernels are compiled."""
+    """Let Ctrl-C end the process at once from now on while kernels are compiled."""
     while_compiling(lambda *_: _leave(INTERRUPTED))
     event.register("numba:compile", WhileCompiling())

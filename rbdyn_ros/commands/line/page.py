@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A web page that a command serves until Ctrl-C: its options and its server."""
+"""Serve a web page of a command until Ctrl-C, and add the options for it."""
 
 import argparse
 import sys
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def port(text: str) -> int:
-    """Return a TCP port from an argument, or raise ArgumentTypeError."""
+    """Return the TCP port in an argument; raise ArgumentTypeError if it is not one."""
     number = int(text) if text.isascii() and text.isdigit() and len(text) <= 5 else -1
     if not 0 <= number <= 65535:
         raise argparse.ArgumentTypeError(f"it is '{text[:20]}', allowed are 0 to 65535")
@@ -39,11 +39,11 @@ def add_page(command: argparse.ArgumentParser) -> None:
 def serve_page(
     name: str, options: argparse.Namespace, label: str, fill: "Callable[[viser.ViserServer], None]"
 ) -> int:
-    """Serve a page until Ctrl-C; return the exit status if it cannot be served.
+    """Serve a page until Ctrl-C ends the process; if it cannot be served, return the exit status.
 
     Args:
         name: name of the command.
-        options: with the arguments of add_page.
+        options: options of add_page.
         label: title of the panel.
         fill: adds the contents to the page.
     """
@@ -59,7 +59,7 @@ def serve_page(
         return report_error(name, error, REFUSED)
     if not is_local(options.address):
         warn(name, f"everybody who reaches {options.address} can use this view")
-    end_at_once(DONE)  # nothing is lost, because no file is open
+    end_at_once(DONE)  # no file is open, so nothing is lost
     address = address_of(server)
     print(f"rbdyn {name}: {address}  (Ctrl-C ends)", flush=True)
     if options.open and not webbrowser.open(address):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Read a recording and turn it into a motion of a known robot."""
+"""Read a recording and convert it to a motion of a known robot."""
 
 from __future__ import annotations
 
@@ -28,12 +28,13 @@ def recorded(
 ) -> tuple[Array, Motion, float]:
     """Return the positions (nv,) of joints at rest, the motion of a recording and its delay [s].
 
-    Efforts are shifted by the delay. If the delay is None, it is estimated, unless --no-delay is
-    given. Warnings about the recording are printed on stderr.
+    The efforts are shifted by `delay`, the delay between positions and efforts. If `delay` is
+    None, the delay is estimated, or 0 with --no-delay. Warnings about the recording are printed on
+    stderr.
 
     Raises:
         ModelError: the robot cannot be identified.
-        ParameterError: the recording is unusable, or not of this robot.
+        ParameterError: the recording cannot be used, or is of another robot.
     """
     from rbdyn_ros.identification.data.motion import dof_names
     from rbdyn_ros.identification.data.signals import to_motion
@@ -54,7 +55,11 @@ def recorded(
 
 
 def read_samples(m: Model, options: argparse.Namespace, path: Path) -> tuple[Array, Samples]:
-    """Return the positions (nv,) of joints at rest, and checked samples, as `recorded` does."""
+    """Return the positions (nv,) of joints at rest, and the checked samples of a recording.
+
+    Raises:
+        ModelError, ParameterError: as for `recorded`.
+    """
     from rbdyn_ros.identification.data.motion import check_identifiable
 
     check_identifiable(m)
@@ -62,7 +67,7 @@ def read_samples(m: Model, options: argparse.Namespace, path: Path) -> tuple[Arr
 
 
 def _samples(m: Model, options: argparse.Namespace, path: Path) -> tuple[Array, Samples]:
-    """Return the results of read_samples, for any robot whose joints have one coordinate."""
+    """Read samples as read_samples does, for any robot whose joints have one coordinate."""
     import numpy as np
 
     from rbdyn_ros.identification.data.columns import read_by_columns
@@ -131,7 +136,7 @@ def _samples(m: Model, options: argparse.Namespace, path: Path) -> tuple[Array, 
 
 
 def is_table(options: argparse.Namespace) -> bool:
-    """Return whether a recording is a table of numbers, not a bag."""
+    """Return whether the recording is a table of numbers instead of a bag."""
     from rbdyn_ros.recording.bags import BAG_SUFFIXES
 
     path = options.recording
@@ -141,7 +146,7 @@ def is_table(options: argparse.Namespace) -> bool:
 
 
 def check_bag_options(options: argparse.Namespace) -> None:
-    """Raise ParameterError for an option of tables, which a bag would ignore."""
+    """Raise ParameterError if an option for tables is given, which has no effect on a bag."""
     from rbdyn_ros.recording.bags import recording_error
 
     for name in ("columns", "map", "drive_gains"):
@@ -152,7 +157,7 @@ def check_bag_options(options: argparse.Namespace) -> None:
 
 
 def run_of_table(options: argparse.Namespace) -> RecordedRun:
-    """Return the motion in a table of numbers, from --from to --to, of the robot --robot.
+    """Return the run in a table of numbers: the motion of --robot, from --from to --to.
 
     Raises:
         RbdynError: the recording or an option is refused, or the robot is missing or refused.
@@ -193,7 +198,7 @@ def _run_of(m: Model, rest: Array, samples: Samples, options: argparse.Namespace
     qvel, effort = np.full((2, len(time), m.nv), np.nan)
     qpos[:, dofs], effort[:, dofs] = samples.qpos[kept], samples.effort[kept]
     if samples.qvel is not None:
-        qvel[:] = 0.0  # joints that the table does not name are at rest
+        qvel[:] = 0.0  # for joints that the table does not name
         qvel[:, dofs] = samples.qvel[kept]
     stamps = np.round(time * NANOSECONDS).astype(np.int64)
     return RecordedRun(m, m.name, path, time, time, stamps, qpos, qvel, effort)
@@ -246,7 +251,7 @@ def _names_in(path: Path) -> list[tuple[str, str]]:
     """Return the pairs of joint names in a YAML file.
 
     Raises:
-        ArgumentTypeError: the file cannot be read, or a name has no second name next to it.
+        ArgumentTypeError: the file cannot be read, or a joint has no name in the recording.
     """
     from rbdyn_ros.description.yaml_files.text import Scalar, parse
 
@@ -268,9 +273,10 @@ def _names_in(path: Path) -> list[tuple[str, str]]:
 
 
 def _mapped(name: str, pairs: Sequence[tuple[str, str]]) -> str:
-    """Return the recording's name of a joint: by the pair with its name or its beginning.
+    """Return the name in the recording of a joint of the robot.
 
-    Without such a pair the recording has the same name.
+    A pair with the whole name comes first, then a pair with the beginning of the name. Without
+    such a pair, the name is the same.
     """
     whole = dict(pairs)
     if name in whole:
@@ -282,7 +288,11 @@ def _mapped(name: str, pairs: Sequence[tuple[str, str]]) -> str:
 
 
 def _back(renamed: Mapping[str, str], path: Path) -> dict[str, str]:
-    """Return joint names of the robot by names in the recording, or raise ParameterError."""
+    """Return the joint names of the robot by their names in the recording.
+
+    Raises:
+        ParameterError: two joints have the same name in the recording.
+    """
     from rbdyn_ros.recording.bags import recording_error
 
     back: dict[str, str] = {}
@@ -298,7 +308,7 @@ def _back(renamed: Mapping[str, str], path: Path) -> dict[str, str]:
 
 
 def not_there(error: ParameterError, path: Path) -> ParameterError:
-    """Return the error of a missing recording, with the name of the nearest existing recording."""
+    """Return the error about a missing recording, with a similar existing name as a hint."""
     finding = error.findings[0]
     text = f"{finding.message}{nearest_file(path)}"
     return ParameterError(replace(finding, message=text), error.source)

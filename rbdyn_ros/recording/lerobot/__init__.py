@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Recordings as a dataset of LeRobot, version 3.0: tables in parquet, pictures in mp4."""
+"""Write recordings as a dataset of LeRobot 3.0: tables in parquet files, pictures in mp4 files."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The colour cameras of a recording: their times and their pictures, one after another."""
+"""Read the colour cameras of a recording: their times, and their pictures one after another."""
 
 import importlib
 import struct
@@ -22,7 +22,7 @@ from rbdyn_ros.recording.mcap_file import Message, Topic
 from rbdyn_ros.recording.schemas import STATE, Schemas
 
 IMAGE, END = "sensor_msgs/msg/Image", "/image_raw"
-#: Encodings of colour pictures, each with the order of its channels as red, green, blue.
+#: For each encoding of colour pictures, the indices of its red, green and blue channel.
 ENCODINGS = {"rgb8": [0, 1, 2], "bgr8": [2, 1, 0]}
 
 Picture = NDArray[np.uint8]
@@ -35,9 +35,9 @@ class Camera:
     Attributes:
         topic: topic of the pictures.
         name: name of the camera in the dataset, without slashes.
-        height, width: size of the pictures [pixel].
-        stamps: times at which the pictures were measured [ns], in the order of the recording.
-        before: number of pictures that were recorded before time was last reset.
+        height, width: size of the pictures [pixels].
+        stamps: times at which the pictures were taken [ns], in the order of the recording.
+        before: number of pictures that were recorded before the last reset of time.
     """
 
     topic: str
@@ -56,7 +56,7 @@ class Cameras:
 
     Attributes:
         found: the cameras by topic, in the order of their names.
-        ignored: encodings by topic, of pictures that are not read.
+        ignored: topics whose pictures cannot be read, with their encodings.
 
     Raises:
         ParameterError: the recording cannot be read, the size of pictures is odd, or their size or
@@ -84,7 +84,7 @@ class Cameras:
             self._count_before()
 
     def _count_before(self) -> None:
-        """Count the pictures of each camera before the last reset of time in the states."""
+        """Set `before` of each camera; the states show when time was reset."""
         seen, clocks = dict.fromkeys(self.found, 0), dict[str, tuple[int, int]]()
         for message in Recording(self._path).messages(lambda x: x.name in seen or _is_state(x)):
             name = message.topic.name
@@ -99,7 +99,7 @@ class Cameras:
                     camera.before = seen[camera.topic]
 
     def pictures(self) -> Iterator[tuple[str, Picture]]:
-        """Yield the topic and the picture (height, width, 3) of every message, red first."""
+        """Yield the topic and the picture of each message (height, width, 3): red, green, blue."""
         for topic, _, picture in self._messages():
             yield topic, picture
 
@@ -115,13 +115,13 @@ class Cameras:
                 picture = _pixels(image)
             except RbdynError:
                 raise
-            except Exception as error:  # rosbags raises many types of errors for wrong bytes
+            except Exception as error:  # for wrong bytes, rosbags raises errors of many types
                 text = f"a message of {quote(name)} is not a valid {IMAGE}: {error}"
                 raise recording_error("wrong-message", text, str(self._path)) from error
             yield name, stamp, picture
 
     def _check_size(self, camera: Camera, height: int, width: int) -> None:
-        """Raise ParameterError for a size that one video cannot have."""
+        """Raise ParameterError if a size is not the camera's, or is impossible in a video."""
         text = ""
         if (height, width) != (camera.height, camera.width):
             text = f"changes from {camera.width} x {camera.height} to {width} x {height}"
@@ -143,9 +143,10 @@ def _is_state(topic: Topic) -> bool:
 
 
 def _clock(message: Message) -> tuple[int, int]:
-    """Return epoch and stamp [ns] of a message with states, which read_run has checked.
+    """Return epoch and stamp [ns] of a State or JointState, which read_run has checked.
 
-    A State begins with its stamp, tick, time and epoch, a JointState with its stamp.
+    A State begins with its stamp, tick, time and epoch; a JointState begins with its stamp, and
+    its epoch counts as 0.
     """
     order = "<" if message.raw[1] else ">"
     second, rest = struct.unpack_from(f"{order}iI", message.raw, 4)
@@ -156,35 +157,35 @@ def _clock(message: Message) -> tuple[int, int]:
 
 
 def _name(topic: str) -> str:
-    """Return the name of a camera; a camera in the root namespace is called `camera`."""
+    """Return the name of a camera from its topic; in the root namespace it is `camera`."""
     return topic.removesuffix(END).strip("/").replace("/", "_") or "camera"
 
 
 def _pixels(image: Any) -> Picture:
-    """Return the pixels of a sensor_msgs/Image; raise ValueError if it has too few bytes."""
+    """Return the pixels of a sensor_msgs/Image (height, width, 3); ValueError: too few bytes."""
     rows = np.asarray(image.data, np.uint8)[: image.height * image.step]
     rows = rows.reshape(image.height, image.step)[:, : 3 * image.width]
     return rows.reshape(image.height, image.width, 3)[:, :, ENCODINGS[image.encoding]]
 
 
 CODEC, FORMAT = "libx264", "yuv420p"
-#: Every second frame is complete, as in LeRobot, because learning reads single frames.
+#: Every second frame is a key frame, as in LeRobot, because learning reads single frames.
 KEY_EVERY = 2
-#: Quality (CRF): a picture with 18 can hardly be distinguished from the original.
+#: Quality of the video (CRF); with 18 a picture can hardly be distinguished from the original.
 QUALITY = 18
 
 
 class VideoFile:
-    """An mp4 file with one picture a frame; frame k is at k / fps.
+    """Writes an mp4 file with one picture for each frame; frame k is at the time k / fps.
 
     Args:
         path: path of the file.
-        camera: gives the size of the pictures.
+        camera: camera with the size of the pictures.
         fps: frames per second.
     """
 
     def __init__(self, path: Path, camera: Camera, fps: int) -> None:
-        # an import statement would give types, but the type of a stream depends on its codec
+        # import without types, because the type of a stream depends on its codec
         self._av: Any = importlib.import_module("av")
         self._file: Any = self._av.open(str(path), "w")
         options = {"g": str(KEY_EVERY), "crf": str(QUALITY), "bf": "0"}
@@ -207,7 +208,7 @@ class VideoFile:
 
 
 def video_info(camera: Camera, fps: int) -> dict[str, Any]:
-    """Return LeRobot's record of a video."""
+    """Return the entry about a camera's video for LeRobot's info.json."""
     return {
         "video.height": camera.height,
         "video.width": camera.width,

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The files of a dataset of LeRobot, version 3.0.
+"""Write the files of a dataset of LeRobot, version 3.0.
 
-    meta/info.json                      the features, and where the files are
+    meta/info.json                      the features, and the paths of the files
     meta/stats.json                     statistics of all frames
     meta/tasks.parquet                  what the robot does, in words
     meta/episodes/chunk-000/            a row for each episode: its frames, files and statistics
@@ -26,11 +26,11 @@ from rbdyn_ros.recording.lerobot.statistics import PictureStatistics, statistics
 
 VERSION = "v3.0"
 STATE, ACTION, IMAGES = "observation.state", "action", "observation.images."
-#: Suffix of the names of positions, as in the datasets of LeRobot's own robots.
+#: Suffix of the names of positions in datasets of LeRobot's own robots.
 POSITION = ".pos"
 PLACE = "chunk-{chunk_index:03d}/file-{file_index:03d}"
 DATA, VIDEO = f"data/{PLACE}.parquet", f"videos/{{video_key}}/{PLACE}.mp4"
-#: Largest number of files in a folder, and sizes at which LeRobot begins another file [MB].
+#: Largest number of files in a folder; sizes [MB] after which LeRobot would begin another file.
 CHUNK, DATA_SIZE, VIDEO_SIZE = 1000, 100, 200
 #: Columns of each frame, with their types.
 COLUMNS = {
@@ -45,7 +45,7 @@ COLUMNS = {
 def write_dataset(
     folder: Path, episodes: Sequence[Episode], fps: int, task: str, robot: str
 ) -> None:
-    """Write episodes to a folder, which exists.
+    """Write episodes to an existing folder.
 
     Args:
         folder: folder of the dataset.
@@ -55,7 +55,7 @@ def write_dataset(
         robot: kind of the robot.
 
     Raises:
-        ParameterError: see check_episodes.
+        ParameterError: as from check_episodes.
     """
     check_episodes(episodes)
     seen = [_videos(folder, k, one, fps) for k, one in enumerate(episodes)]
@@ -70,7 +70,7 @@ def write_dataset(
 
 
 def check_episodes(episodes: Sequence[Episode]) -> None:
-    """Raise ParameterError if the episodes differ, or a package for writing them is missing."""
+    """Raise ParameterError if the episodes differ, or a package to write them is missing."""
     for package in ("pyarrow", "av"):
         if importlib.util.find_spec(package) is None:
             text = f"a dataset needs {package}, which is not installed: pip install "
@@ -103,12 +103,12 @@ def _key(camera: Camera) -> str:
 
 
 def _place(k: int) -> dict[str, int]:
-    """Return the numbers of chunk and file of episode k."""
+    """Return the chunk number and the file number of episode k, by column name."""
     return {"chunk_index": k // CHUNK, "file_index": k % CHUNK}
 
 
 def _videos(folder: Path, k: int, one: Episode, fps: int) -> dict[str, PictureStatistics]:
-    """Write the videos of an episode; return the statistics of each video."""
+    """Write the videos of episode k; return the statistics of each video, by camera."""
     found = {_key(camera): PictureStatistics() for camera in one.cameras.found.values()}
     writers = {}
     for topic, camera in one.cameras.found.items():
@@ -202,7 +202,7 @@ def _statistics(
 
 
 def _write_tasks(folder: Path, task: str) -> None:
-    """Write the table whose index is the task; pandas finds it by the metadata."""
+    """Write the table of tasks, whose index is the task; metadata for pandas name the index."""
     import pyarrow as pa
 
     index = "__index_level_0__"

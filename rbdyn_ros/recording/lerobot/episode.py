@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One recording as an episode: frames at a constant rate, with states, actions and pictures."""
+"""Convert a recording to an episode: frames at a constant rate with states, actions, pictures."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -16,21 +16,21 @@ from rbdyn_ros.recording.collect import BACK
 from rbdyn_ros.recording.lerobot.cameras import ENCODINGS, Camera, Cameras
 from rbdyn_ros.recording.run import RecordedRun
 
-#: Least number of frames of an episode.
+#: Smallest number of frames of an episode.
 FEWEST = 2
-#: Tolerance of times for the rounding of seconds [s].
+#: Times that differ by this rounding error count as equal [s].
 ROUNDING = 1e-6
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Episode:
-    """Frames of a recording.
+    """An episode: the frames of a recording.
 
     Attributes:
         joints: names of the joints (k).
         state, action: positions (n, k) [rad or m].
-        cameras: reader of the pictures.
-        shown: for each message of a camera the number of frames that show it, by topic.
+        cameras: the cameras, which read the pictures.
+        shown: by the topic of a camera, the number of frames that show each of its pictures.
         notes: notes for the user.
     """
 
@@ -43,16 +43,16 @@ class Episode:
 
     @property
     def length(self) -> int:
-        """Number of frames."""
+        """Number of frames of the episode."""
         return len(self.state)
 
 
 def episode(run: RecordedRun, cameras: Cameras, fps: int) -> Episode:
-    """Return the frames of a run.
+    """Return the episode of a run.
 
-    A frame has the last measured positions and the last picture of each camera at its time or
-    before it. The first frame is at the first time for which all of them exist. The action of a
-    joint is its last commanded position; of a joint without such commands it is the measured
+    A frame has the last measured positions, and the last picture of each camera, up to its time.
+    The first frame is at the first time for which all of these exist. The action of a joint is its
+    last commanded position. If no position of the joint is commanded, the action is the measured
     position in the next frame.
 
     Args:
@@ -61,8 +61,8 @@ def episode(run: RecordedRun, cameras: Cameras, fps: int) -> Episode:
         fps: frames per second.
 
     Raises:
-        ParameterError: the run is too short for two frames, has no joint with one coordinate or no
-            position of a joint, or a camera has no picture after time was reset.
+        ParameterError: the run is too short for two frames, the robot has no joint with one
+            coordinate, a joint has no position, or a camera has no picture after a reset of time.
     """
     joints = tuple(run.m.jnt_names[k] for k in commanded_joints(run.m))
     if not joints:
@@ -95,13 +95,16 @@ def episode(run: RecordedRun, cameras: Cameras, fps: int) -> Episode:
 
 
 def _repeated(source: str, what: str, chosen: NDArray[np.int64]) -> list[str]:
-    """Return a note on frames that repeat the frame before, or an empty list."""
+    """Return a note in a list if frames repeat the data of the frame before, else [].
+
+    `chosen`: for each frame the index of its data from `source`.
+    """
     count = int((np.diff(chosen) == 0).sum())
     return [f"{source} has no new {what} in {count} of {len(chosen)} frames"] if count else []
 
 
 def _times(run: RecordedRun, camera: Camera) -> Array:
-    """Return the times of the pictures after the last reset of time [s], as in RecordedRun."""
+    """Return the times [s] of the pictures after the last reset of time, as in RecordedRun."""
     stamps = np.array(camera.stamps[camera.before :], np.int64)
     if not len(stamps):
         text = f"{quote(camera.topic)} has no picture after time was reset"
@@ -112,13 +115,13 @@ def _times(run: RecordedRun, camera: Camera) -> Array:
 
 
 def _measured(run: RecordedRun, joints: Sequence[str]) -> tuple[Array, Array]:
-    """Return times (n,) and positions (n, k): encoder readings, or the simulated positions."""
+    """Return times (n,) and positions (n, k) of joints: as measured, or else as simulated."""
     series = run.measured
     if series is None or not set(joints) <= set(series.names):
         where = run.m.jnt_qposadr[[run.m.jnt_names.index(name) for name in joints]]
         return run.time, run.qpos[:, where]
     rows = series.position[:, [series.names.index(name) for name in joints]]
-    # a message may have only some joints; all other joints keep their last positions
+    # a message may have only some joints; all others keep their last positions
     finite = np.isfinite(rows)
     unknown = [joints[int(k)] for k in np.flatnonzero(~finite.any(axis=0))]
     if unknown:
@@ -130,7 +133,7 @@ def _measured(run: RecordedRun, joints: Sequence[str]) -> tuple[Array, Array]:
 
 
 def _frame_times(run: RecordedRun, sources: Sequence[Array], fps: int) -> Array:
-    """Return frame times [s] where all sources have data; raise ParameterError for too few."""
+    """Return the times [s] of the frames, for which all sources have data; refuse too few."""
     first, last = max(x[0] for x in sources), min(x[-1] for x in sources)
     count = int(np.floor((last - first + ROUNDING) * fps)) + 1
     if count < FEWEST:
@@ -140,13 +143,13 @@ def _frame_times(run: RecordedRun, sources: Sequence[Array], fps: int) -> Array:
 
 
 def _last(times: Array, wanted: Array) -> NDArray[np.int64]:
-    """Return the index of the last time at or before each wanted time, or 0."""
+    """Return for each wanted time the index of the last time that is not later, at least 0."""
     found = np.searchsorted(times, wanted + ROUNDING, side="right") - 1
     return np.maximum(found, 0).astype(np.int64)
 
 
 def _command(run: RecordedRun, joints: Sequence[str], times: Array, action: Array) -> list[str]:
-    """Write the last commanded positions to `action`; return the joints without such commands."""
+    """Write the last commanded positions into `action`; return the joints without commands."""
     missing = []
     for k, name in enumerate(joints):
         rows = [

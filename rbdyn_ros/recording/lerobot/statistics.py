@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The statistics that LeRobot uses to normalize: extremes, mean, deviation and quantiles."""
+"""Compute the statistics with which LeRobot normalizes: extremes, mean, deviation, quantiles."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -12,7 +12,7 @@ from rbdyn_ros.recording.lerobot.cameras import Picture
 QUANTILES = {"q01": 0.01, "q10": 0.1, "q50": 0.5, "q90": 0.9, "q99": 0.99}
 LEVELS = 256
 
-#: Statistics by name: lists of numbers; for pictures a number per channel as [[[x]], ...].
+#: Statistics by name: lists of numbers. For pictures each channel has a number, as [[[x]], ...].
 Statistics = dict[str, Any]
 
 
@@ -33,7 +33,7 @@ class PictureStatistics:
     """The statistics of the pictures of a camera.
 
     Attributes:
-        histogram: (3, LEVELS) number of pixels with a level, by channel.
+        histogram: (3, LEVELS) for each channel the number of pixels with each level.
         count: number of pictures.
     """
 
@@ -42,14 +42,14 @@ class PictureStatistics:
         self.count = 0
 
     def add(self, picture: Picture, times: int = 1) -> None:
-        """Add a picture (height, width, 3) that `times` frames show."""
+        """Add a picture (height, width, 3), which is in `times` frames."""
         for channel in range(3):
             pixels = picture[:, :, channel].ravel()
             self.histogram[channel] += times * np.bincount(pixels, minlength=LEVELS)
         self.count += times
 
     def merge(self, others: "Sequence[PictureStatistics]") -> "PictureStatistics":
-        """Return the statistics of the pictures of this object and of `others` together."""
+        """Return the statistics of all pictures of this object and of `others` together."""
         whole = PictureStatistics()
         for part in (self, *others):
             whole.histogram += part.histogram
@@ -57,7 +57,7 @@ class PictureStatistics:
         return whole
 
     def values(self) -> Statistics:
-        """Return the statistics of levels from 0 to 1."""
+        """Return the statistics of each channel, with levels from 0 to 1."""
         levels = np.arange(LEVELS) / (LEVELS - 1)
         rows = [_of_histogram(row, levels) for row in self.histogram]
         names = rows[0]

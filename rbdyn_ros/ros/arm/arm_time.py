@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The clock for ages, timeouts and watchdogs of an arm: steady, or the simulator's."""
+"""The clock for ages, timeouts and watchdogs of an arm: the steady or the simulator's clock."""
 
 from typing import Any
 
@@ -16,15 +16,16 @@ SAME = 10 * NANOSECONDS
 
 
 class ArmTime:
-    """The time of an arm; simulated time stands still while the simulator waits or is late.
+    """The time of an arm: the simulator's clock for a simulated arm, else the steady clock.
 
-    The simulator's clock is used only if the states are stamped with it. So a real arm with
-    use_sim_time by mistake is still watched by the steady clock. An armed arm can change to the
-    simulator's clock, whose first message may come late. It never changes back while armed.
+    Simulated time stands still while the simulator waits or is late. The simulator's clock is used
+    only if the states are stamped with it. So the steady clock still watches a real arm with
+    use_sim_time by mistake. An armed arm can change to the simulator's clock, whose first message
+    may come late. An armed arm never changes back to the steady clock.
 
     Args:
         node: main node; its remappings give the name of /clock.
-        simulated: whether the states may be of a simulator.
+        simulated: whether the states may come from a simulator.
 
     Attributes:
         simulated: whether the simulator's clock is used now.
@@ -33,7 +34,7 @@ class ArmTime:
     def __init__(self, node: Node, simulated: bool) -> None:
         self.simulated = False
         self._clock = self._stamp = 0  # newest received time, and time of the newest state [ns]
-        # lead over the simulator's clock [ns], so that a reset does not set this clock back
+        # this clock is ahead of the simulator's by this time [ns], so a reset does not set it back
         self._lead = 0
         self._helper: Node | None = None
         self._heard: Any = None
@@ -51,7 +52,7 @@ class ArmTime:
         return max(self._clock, self._stamp) + self._lead
 
     def arrival(self, stamp: int) -> int:
-        """Return the arrival of a state with a stamp, both in ns."""
+        """Note the stamp [ns] of a state that arrives now; return the time of arrival [ns]."""
         self._stamp = stamp
         return self.now()
 
@@ -66,7 +67,7 @@ class ArmTime:
         self.hear(clock, armed)
 
     def hear(self, clock: int, armed: bool) -> None:
-        """Process a time of the simulator's clock [ns]."""
+        """Process a new time of the simulator's clock [ns]; `armed`: whether the arm is armed."""
         if clock < self._clock:
             before = max(self._clock, self._stamp)
             self._stamp = min(self._stamp, clock)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The exclusive claim on an arm: one node commands it, and one publisher sends its states.
+"""The exclusive claim on an arm: one node commands the arm, and one publisher sends its states.
 
-The GID of a publisher identifies it, never the name of its node.
+Publishers are told apart by their GIDs, never by the names of their nodes.
 """
 
 from collections.abc import Sequence
@@ -18,17 +18,17 @@ from rbdyn_ros.ros.common.lifecycle.holders import process_of
 QUIET = NANOSECONDS
 #: Interval between two queries of the names of publishers [ns].
 PAUSE = NANOSECONDS // 10
-#: Largest number of other devices that are distinguished by the joints of their messages.
+#: Largest number of other devices on the topic of states; their joint names tell them apart.
 MOST_DEVICES = 100
-#: End of the message about another node that commands the arm.
+#: Last sentence of the message about another node that commands the arm.
 LINGERS = "A node that was killed counts until its DDS lease ends, for up to 20 s"
 
 
 class StateSource:
-    """Decides from the senders of states whether all states come from one publisher.
+    """Decides whether all states of the arm come from one publisher.
 
-    Only states of the arm count. While there are two publishers, the states of both are refused,
-    because it is unknown which of them is the arm.
+    While there are two publishers, the states of both are refused, because it is unknown which of
+    the two is the arm.
     """
 
     def __init__(self) -> None:
@@ -45,8 +45,8 @@ class StateSource:
         """Return whether to accept a state of the arm.
 
         Args:
-            sender: GID of its publisher.
-            arrival: steady clock [ns].
+            sender: GID of the state's publisher.
+            arrival: time of arrival on the steady clock [ns].
         """
         if sender != self._owner:
             if self._owner is not None and arrival - self._heard <= QUIET:
@@ -62,7 +62,7 @@ class StateSource:
         return True
 
     def disputed(self, now: int) -> bool:
-        """Return whether two publishers send states; `now` is on the steady clock [ns]."""
+        """Return whether two publishers send states at the time `now` of the steady clock [ns]."""
         return self.rival is not None and now - self._rival_heard <= QUIET
 
 
@@ -72,14 +72,14 @@ class ArmClaim:
     Args:
         node: node that publishes the efforts and subscribes to the states.
         shown: topic ~/efforts; another publisher there is a controller of the same name.
-        efforts: topics that command the arm, each with whether this node publishes there.
+        efforts: topics that command the arm; for each, whether this node publishes on it.
         states: topic of the states.
     """
 
     def __init__(self, node: Node, shown: str, efforts: dict[str, bool], states: str) -> None:
         self._node, self._shown, self._efforts, self._states = node, shown, efforts, states
         self._source = StateSource()
-        # the two publishers of states that the fault is about
+        # the two publishers of states that the fault names
         self._two: tuple[bytes | None, bytes | None] | None = None
         self._fault: Fault | None = None
         self._twin: str | None = None  # another controller's process with the same name
@@ -88,9 +88,9 @@ class ArmClaim:
         self._senders_unknown = False
 
     def rivals(self) -> Fault | None:
-        """Return the fault of other nodes that command the arm or send its states, or None.
+        """Return the fault if other nodes command the arm or send its states, else None.
 
-        For any thread.
+        Any thread may call it.
         """
         if other_publishers(self._node, self._shown, 1):
             topic = self._shown.rpartition("/")[0]
@@ -116,7 +116,7 @@ class ArmClaim:
     def _unknown_senders(self) -> Fault | None:
         """Return a fault if several nodes publish states in messages without sender, else None.
 
-        Each other device, such as a gripper, is known by the joints that it names.
+        One publisher is expected for each other device, such as a gripper; see note_device.
         """
         expected = 1 + len(self._devices)
         if not self._senders_unknown or self._node.count_publishers(self._states) <= expected:
@@ -131,7 +131,7 @@ class ArmClaim:
     def note_device(self, names: Sequence[str]) -> None:
         """Note a message that names no joint of the arm: another device publishes on the topic.
 
-        Messages that have a joint in common are of one device.
+        Messages that have a joint in common come from one device.
         """
         joints = frozenset(names)
         if not joints or any(joints <= known for known in self._devices):
@@ -143,11 +143,11 @@ class ArmClaim:
     def foreign(self, sender: bytes | None, arrival: int) -> Fault | None:
         """Return the fault if another publisher also sends the arm's states, or None.
 
-        For the thread that receives the states.
+        Only the thread that receives the states may call it.
 
         Args:
-            sender: GID of its publisher; None: unknown.
-            arrival: steady clock [ns].
+            sender: GID of the state's publisher; None: unknown.
+            arrival: time of arrival on the steady clock [ns].
         """
         self._senders_unknown = sender is None
         if sender is None:

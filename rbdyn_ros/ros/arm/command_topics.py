@@ -24,7 +24,7 @@ TOPICS = {
     "position_commands": Float64MultiArray,
     "trajectory_commands": JointTrajectory,
 }
-#: Topics of each output: for arms that take efforts, and for arms that take positions.
+#: For each value of parameter `output`, its topics: for arms that take efforts, then positions.
 EFFORT_OUTPUTS = {
     "joint_commands": ("joint_commands",),
     "effort_commands": ("effort_commands",),
@@ -36,8 +36,8 @@ POSITION_OUTPUTS = {
     "trajectory_commands": ("trajectory_commands",),
 }
 OUTPUTS = EFFORT_OUTPUTS | POSITION_OUTPUTS
-#: The only point of a trajectory is ahead by AHEAD periods of the states, but at least by SOONEST
-#: [s].
+#: The only point of a trajectory is due AHEAD periods of the states after its arrival, but not
+#: before SOONEST [s].
 AHEAD, SOONEST = 2.0, 0.004
 
 
@@ -47,13 +47,13 @@ class CommandTopics:
     Args:
         controller: computes the commands.
         output: one of OUTPUTS.
-        publisher: opens a publisher for a type and a name.
+        publisher: opens a publisher for a message type and a topic name.
         stop: once it is set, nothing is sent.
 
     Attributes:
         names: names of the topics on which commands are sent; empty in a dry run, so that other
             nodes find no publisher.
-        shown: name of the topic that shows them, sent or not.
+        shown: name of the topic that shows the commands even if they are not sent to the arm.
     """
 
     def __init__(
@@ -72,9 +72,9 @@ class CommandTopics:
         self._message = _prepared(controller.names, self._moves)
 
     def publish(self, commands: Array, stamp: int) -> None:
-        """Publish commands (n,) for the state of a stamp [ns] if the arm is armed or being tested.
+        """Send commands (n,) to the arm if it is armed or being tested; show them in any case.
 
-        Publish them on the topic `shown` in any case.
+        They answer the state with this stamp [ns], and appear on the topic `shown`.
         """
         controller, numbers = self._controller, commands
         if isinstance(controller, PositionController):
@@ -94,7 +94,7 @@ class CommandTopics:
             self._shown.publish(message)
 
     def _trajectory(self, places: Array) -> JointTrajectory:
-        """Return a trajectory with one point, which starts when it arrives.
+        """Return a trajectory to these positions: one point, counted from the time of arrival.
 
         It has no velocity, because joint_trajectory_controller accepts no velocity at the last
         point.
@@ -107,7 +107,7 @@ class CommandTopics:
 
 
 def _prepared(names: tuple[str, ...], moves: bool) -> Prepared:
-    """Return the message of commands by name, to be filled with numbers."""
+    """Return a JointState to fill: positions and velocities if the arm `moves`, else efforts."""
     n = len(names)
     message = convert.marked(JointState(name=list(names)))
     if moves:

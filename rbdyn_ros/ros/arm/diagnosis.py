@@ -6,14 +6,14 @@ import numpy as np
 from rbdyn_ros.control.controller import Controller
 from rbdyn_ros.ros.common.reports.status import Level, Status, texts
 
-#: Number of remembered answers.
+#: Number of durations that are kept.
 REMEMBERED = 4096
 
 
 class AnswerTimes:
-    """The latest durations from a state to its efforts [us].
+    """The latest durations from the arrival of a state to its commands [us].
 
-    One thread adds durations, other threads read them.
+    One thread adds durations; other threads read them.
     """
 
     def __init__(self) -> None:
@@ -21,12 +21,12 @@ class AnswerTimes:
         self._count = 0
 
     def add(self, microseconds: float) -> None:
-        """Add a duration."""
+        """Add a duration [us]."""
         self._ring[self._count % REMEMBERED] = microseconds
         self._count += 1
 
     def percentiles(self) -> tuple[float, float, float]:
-        """Return the median, the 99th percentile and the maximum, or NaN without durations."""
+        """Return the median, the 99th percentile and the maximum [us]; NaN without durations."""
         known = self._ring[~np.isnan(self._ring)]
         if not len(known):
             return (np.nan,) * 3
@@ -39,7 +39,7 @@ def diagnose_arm(controller: Controller, times: AnswerTimes, now: int, fresh: in
 
     Args:
         controller: controls the arm.
-        times: durations of its answers.
+        times: durations from the states to the commands.
         now: time of the arm [ns].
         fresh: number of states since the last report.
     """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The payload of a link and a scale of the friction, estimated while an arm runs."""
+"""Estimate the payload of a link and a scale of the friction while an arm runs."""
 
 import threading
 from dataclasses import dataclass, field, replace
@@ -27,7 +27,7 @@ from rbdyn_ros.ros.common.reports.status import Level, Status, texts
 
 #: Interval of the checks for new blocks of states [s].
 POLL = 0.1
-#: Rows of ~/payload_covariance: mass, first moments and the scale of the friction.
+#: Rows of ~/payload_covariance: mass, first moments of mass and the scale of the friction.
 SHOWN = [0, 1, 2, 3, KNOWN - 1]
 LABELS = "mass m*x m*y m*z friction_scale"
 UNARMED = "states are not used: the arm is not armed, so brakes or friction may hold it"
@@ -36,11 +36,11 @@ RELOADED = "the payload of another link has changed: the estimate begins anew"
 
 @dataclass(frozen=True, slots=True)
 class _Said:
-    """The estimate of a run; one object, so a reading thread gets all values of one block.
+    """The newest result of a run. It is one object, so that a thread reads values that match.
 
     Attributes:
         found: the newest estimate; None: there is no estimate yet.
-        taken: number of blocks in it.
+        taken: number of blocks of states in the estimate.
         problem: reason why the newest states are not used, or why the run has failed; empty: no
             problem.
     """
@@ -74,9 +74,9 @@ class _EstimateRun:
 
     Attributes:
         blocks: states, which the control thread adds.
-        missed: number of states that the control thread left out.
-        stop: ends the run.
-        said: findings of the run.
+        missed: number of states that the control thread left out because the arm was not armed.
+        stop: set to end the run.
+        said: the newest result of the run.
         failed: whether an error ended the run.
         thread: the thread that estimates; None before it is made.
     """
@@ -97,7 +97,7 @@ class ArmEstimate:
 
     Args:
         node: node that offers the service and publishes.
-        controller: has the states.
+        controller: controller, which has the measured states.
         values: values of the parameters; `estimate.link` names the link.
 
     Raises:
@@ -120,7 +120,7 @@ class ArmEstimate:
         serve(node, SetBool, "~/estimate_payload", self._answer)
 
     def take(self) -> None:
-        """Store the newest state while the estimate runs. Call it in the control thread."""
+        """Store the newest state if an estimate is running. Only the control thread calls it."""
         run, seen = self._run, self._controller.gate.measured
         if run is None or run.stop.is_set() or seen.time == self._time:
             return
@@ -131,7 +131,7 @@ class ArmEstimate:
             run.missed += 1
 
     def close(self) -> None:
-        """End the thread, which does not start again."""
+        """End the run and its thread; refuse further runs."""
         with self._lock:
             self._closed, run = True, self._run
         if run is not None and run.thread is not None:
@@ -139,7 +139,7 @@ class ArmEstimate:
             run.thread.join()
 
     def status(self) -> Status | None:
-        """Return the line of the diagnosis, or None if no estimate was requested."""
+        """Return the status for the diagnostics, or None if no estimate was requested yet."""
         run = self._run
         if run is None:
             return None
@@ -177,7 +177,7 @@ class ArmEstimate:
             return before.said.text
 
     def _begun(self, before: _EstimateRun | None) -> _EstimateRun:
-        """Start a run and return the run, whose thread waits for the last run's thread to end."""
+        """Start and return a run; its thread first waits for the end of the last run's thread."""
         run = _EstimateRun(self._new_blocks())
         last = None if before is None else before.thread
         args = run, last
@@ -187,7 +187,7 @@ class ArmEstimate:
 
     @property
     def _carries(self) -> bool:
-        """Return whether the drives carry the arm; in a dry run its own controller carries it."""
+        """Whether the drives carry the arm: always in a dry run, where its own controller acts."""
         return self._controller.armed or self._controller.settings.dry_run
 
     def _new_blocks(self) -> StateBlocks:
@@ -197,14 +197,14 @@ class ArmEstimate:
     def _online(self, arm: Arm) -> OnlinePayload:
         """Return a new estimate for an arm.
 
-        Its Model has the arm's payloads on other links, but not the payload that is estimated.
+        The Model includes the arm's payloads on other links, but not the payload of this link.
         """
         bare = arm.with_payload(self._link, 0.0, (0.0, 0.0, 0.0))
         link, adds = bare.m.frame_id(self._link), bare.bare if self._adds else None
         return OnlinePayload(bare.m, self._dofs, link, self._friction, adds)
 
     def _warm(self) -> None:
-        """Compile everything, with a block of an arm at rest."""
+        """Compile all code of the estimate by running it with states of an arm at rest."""
         m, time = self._controller.arm.m, np.arange(0.0, LENGTH, 0.01)
         rows = np.tile(m.qpos0[self._dofs], (len(time), 1))
         names = tuple(self._controller.arm.names[dof] for dof in self._dofs)
@@ -212,7 +212,7 @@ class ArmEstimate:
         self._online(self._controller.arm).update(still, m.qpos0)
 
     def _work(self, run: _EstimateRun, before: threading.Thread | None) -> None:
-        """Estimate until the run is stopped; in a thread."""
+        """Wait for the last run's thread, then estimate until this run stops; body of a thread."""
         if before is not None:
             before.join()
         try:
@@ -271,7 +271,7 @@ class ArmEstimate:
         self._log.warning(text, throttle_duration_sec=10.0)
 
     def _check(self, samples: Samples) -> None:
-        """Raise RbdynError if an effort is not measured."""
+        """Raise RbdynError if the effort of a joint was not measured."""
         lacks = np.isnan(samples.effort).any(axis=0)
         if lacks.any():
             name = samples.names[int(np.argmax(lacks))]
@@ -300,5 +300,5 @@ def _others(arm: Arm, link: str) -> dict[str, Any]:
 def open_estimate(
     node: Node, controller: Controller, values: SimpleNamespace
 ) -> ArmEstimate | None:
-    """Return ArmEstimate, or None if no parameter names a link."""
+    """Return ArmEstimate, or None if parameter estimate.link is empty."""
     return ArmEstimate(node, controller, values) if getattr(values, "estimate.link") else None

@@ -14,13 +14,13 @@ from rbdyn_ros.ros.common.tool.external import ExternalTopics, shows
 
 
 class ArmObserver:
-    """Observes each state of an arm and publishes the estimates.
+    """Estimates external efforts from each state of an arm and publishes them.
 
-    The observer includes the arm's payloads, and the friction that the controller compensates.
+    The estimate includes the arm's payloads, and the friction that the controller compensates.
 
     Args:
         node: node that publishes.
-        controller: has the states.
+        controller: controller, which has the measured states.
         values: values of the parameters.
     """
 
@@ -34,9 +34,9 @@ class ArmObserver:
         self._friction, self._time = np.zeros(m.nv), 0
 
     def take(self) -> None:
-        """Observe the newest state and publish, if the state is new and has all efforts.
+        """Estimate and publish from the newest state, if it is new and has all efforts.
 
-        Call it in the control thread.
+        Only the control thread calls it.
         """
         arm, seen = self._controller.arm, self._controller.gate.measured
         before = self._time

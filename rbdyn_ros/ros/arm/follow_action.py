@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The action follow_joint_trajectory of a controlled arm, through which MoveIt moves it."""
+"""The action follow_joint_trajectory, with which MoveIt moves a controlled arm."""
 
 import importlib
 import threading
@@ -26,11 +26,11 @@ class FollowAction:
     """Serves `~/follow_joint_trajectory` if control_msgs is installed.
 
     It behaves like joint_trajectory_controller: there is one goal at a time. A new trajectory,
-    from a goal or from the topic, replaces the present trajectory and aborts its goal. A goal that
-    is cancelled or violates its tolerances stops the arm. Unlike in that controller, invalid
-    tolerances invalidate the goal.
+    from a goal or from the topic, replaces the present trajectory and aborts its goal. The arm
+    stops if a goal is cancelled or violates its tolerances. Unlike joint_trajectory_controller,
+    it refuses a goal with invalid tolerances.
 
-    The response to a goal has no text, but its result has. So a goal that the arm does not follow
+    The response to a goal has no text, but the result has. So a goal that the arm does not follow
     is accepted and aborted at once with INVALID_GOAL and the reason; the present trajectory
     continues. A goal is rejected only while the controller shuts down.
 
@@ -75,7 +75,7 @@ class FollowAction:
         return GoalResponse.ACCEPT
 
     def _begin(self, request: Any) -> None:
-        """Let the arm follow a trajectory; raise RbdynError if the arm refuses."""
+        """Let the arm follow the requested trajectory; raise RbdynError if the arm refuses it."""
         check_goal(request)
         robot, names = self._robot, tuple(self._robot.names)
         tolerances = Tolerances.of(request, names)
@@ -135,7 +135,7 @@ class FollowAction:
 
 
 def _point(rows: Array, time_ns: int) -> JointTrajectoryPoint:
-    """Return position, velocity and, if there is a third row, acceleration as a point."""
+    """Return a point at a time: rows of positions, velocities and, if given, accelerations."""
     point = JointTrajectoryPoint(positions=rows[0].tolist(), velocities=rows[1].tolist())
     if len(rows) > 2:
         point.accelerations = rows[2].tolist()

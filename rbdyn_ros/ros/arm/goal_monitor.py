@@ -17,9 +17,9 @@ from rbdyn_ros.nanoseconds import NANOSECONDS, nanoseconds
 #: Default velocity tolerance at the goal [rad/s or m/s]. As in joint_trajectory_controller,
 #: positions have no default tolerance.
 AT_REST = 0.01
-#: Default time after the last point [s]; joint_trajectory_controller waits forever.
+#: Default goal_time_tolerance [s]; by default joint_trajectory_controller waits forever.
 GOAL_TIME = 5.0
-#: Distance from the last point at which the target has reached it [rad or m].
+#: The target has reached the last point within this distance [rad or m].
 SAME = 1e-6
 #: Fields for joints of several coordinates, which an arm does not have.
 SEVERAL_DOFS = ("component_path_tolerance", "component_goal_tolerance")
@@ -27,12 +27,12 @@ SEVERAL_DOFS = ("component_path_tolerance", "component_goal_tolerance")
 
 @dataclass(frozen=True, slots=True)
 class Tolerances:
-    """Tolerances of a goal; infinite: unlimited.
+    """Tolerances of a goal; infinity means unlimited.
 
     Attributes:
         path, goal: (2, n) tolerances of position [rad or m] and velocity [rad/s or m/s], during
             the motion and at the goal.
-        goal_time: time after the last point for the joints to get within `goal` [s].
+        goal_time: time after the last point within which the joints must reach `goal` [s].
     """
 
     path: Array
@@ -103,7 +103,7 @@ class GoalEnding:
     """The end of a goal.
 
     Attributes:
-        how: method of the goal's handle: succeed, abort or canceled.
+        how: method of the goal handle that ends the goal: succeed, abort or canceled.
         code: name of the result's error_code.
         why: text of the result's error_string.
         stop: whether the arm has to stop and hold.
@@ -123,7 +123,7 @@ class GoalMonitor:
         names: the controlled joints (n).
         tolerances: tolerances of the goal.
         trajectory: trajectory_msgs/JointTrajectory that the arm follows.
-        now_ns: stamp of the state at its acceptance [ns].
+        now_ns: stamp of the newest state when the goal was accepted [ns].
 
     Attributes:
         number: number of its trajectory.
@@ -151,7 +151,7 @@ class GoalMonitor:
         return now.time - self._begin_ns
 
     def index(self, now: Progress) -> int:
-        """Return the index of the next point, or of the last point after the end."""
+        """Return the index of the next point; after the end: the index of the last point."""
         at = int(np.searchsorted(self._times, self.time_ns(now), side="right"))
         return min(at, len(self._times) - 1)
 
@@ -189,7 +189,7 @@ class GoalMonitor:
         return GoalEnding("abort", "GOAL_TOLERANCE_VIOLATED", why, stop=True)
 
     def _violation(self, off: Array, allowed: Array, field: str) -> str:
-        """Return the violated tolerance as text, or ""; NaN violates every tolerance."""
+        """Return a sentence about the first violated tolerance, or ""; NaN violates every one."""
         for row, k in np.argwhere(~(np.abs(off) <= allowed))[:1]:
             kind = ("position", "velocity")[row]
             error, most = apart(abs(off[row, k]), allowed[row, k], digits=4)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The grippers of an arm: goals go to the driver of a gripper, its states come back."""
+"""The grippers of an arm: send goals to the driver of a gripper, and receive its states."""
 
 import math
 import threading
@@ -15,7 +15,7 @@ from rbdyn_ros.ros.common.graph.qos import of_states, reliable
 from rbdyn_ros.ros.common.gripper.gripper_goal import GripperState
 from rbdyn_ros.ros.common.gripper.grippers import TOPIC, Gripper, GripperGoal
 
-#: Age of a state, since its arrival, at which a gripper follows no goal any more [s].
+#: A gripper follows no goals if its newest state arrived longer ago than this [s].
 OLD = 0.5
 
 
@@ -28,7 +28,7 @@ class ArmGripper:
         node: node that publishes and subscribes.
         gripper: joint of the gripper.
         controller: controller of the arm.
-        now: returns the time that ages of the arm count [ns]; for any thread.
+        now: returns the time of the clock for ages of the arm [ns]; any thread may call it.
         reliability: reliability of the subscription to joint_states.
     """
 

@@ -26,7 +26,7 @@ from rbdyn_ros.ros.common.settings.shared_parameters import OF_THE_DRIVER
 from rbdyn_ros.ros.simulator import launching as sim_launching
 
 CONTROLLER = launching.Executable("arm_controller", arm_params.PARAMETERS)
-#: Topics whose names are arguments: real arms have their own names.
+#: Topics that the launch arguments can rename, because each real arm has its own names.
 TOPICS = {
     "joint_states": "with the states of the arm",
     "joint_commands": "for efforts or positions by name (sensor_msgs/JointState)",
@@ -40,10 +40,10 @@ TOPICS = {
 AS_AN_ARM = {"on_timeout": "gravity"}
 #: Time for which a simulated arm in lock-step waits for a controller that was disarmed [s].
 WAITS = 2.0
-#: Outputs whose messages have a stamp, which lock-step needs.
+#: Values of parameter `output` whose messages have a stamp, which lock-step needs.
 STAMPED = ("joint_commands", "joint_positions")
-#: Parameters of the controller of a simulated arm, with exactly the friction of the file and
-#: the time of the simulator.
+#: Parameters of the controller of a simulated arm: the friction is exactly the friction of the
+#: robot file, and the time is the simulator's.
 FOR_A_SIMULATED_ARM = {"dry_run": False, "friction_compensation": 1.0, "simulated_clock": True}
 #: Parameters that describe the driver of the arm, real or simulated.
 DRIVER = tuple(parameter.name for parameter in OF_THE_DRIVER)
@@ -129,13 +129,13 @@ def _start(context: Any) -> list[Any]:
     arm = _arm_parameters(strong, file, space)
     preset = _preset(arm)
     arm = (preset.defaults if preset else {}) | arm
-    if space.strip("/"):  # several simulated arms have a clock each
+    if space.strip("/"):  # each of several simulated arms has a clock of its own
         names.append((CLOCK, f"/{space.strip('/')}{CLOCK}"))
     weak = FOR_A_SIMULATED_ARM
     if arm.get("robot_compensates_friction") is True:
         weak = {name: value for name, value in weak.items() if name != "friction_compensation"}
     controller = launching.node(CONTROLLER, space, weak, file, strong, names)
-    # the simulator has the topics of the driver
+    # the simulator gets the names of the driver's topics
     topics = {name: fact.value for name, fact in preset.topics.items()} if preset else {}
     simulator = _simulator(context, arm, list((topics | dict(names)).items()))
     service = "/".join(["", *space.strip("/").split("/"), "arm_controller", "arm"])
@@ -154,7 +154,7 @@ def _preset(arm: Mapping[str, Any]) -> ArmPreset | None:
 
 
 def _arm_parameters(strong: Mapping[str, str], file: str, space: str) -> dict[str, Any]:
-    """Return the controller's parameters about the arm; arguments override params_file.
+    """Return the controller's parameters that describe the arm; arguments override params_file.
 
     Raises:
         RuntimeError: the file cannot be read.
@@ -171,9 +171,9 @@ def _arm_parameters(strong: Mapping[str, str], file: str, space: str) -> dict[st
 
 
 def _in_file(path: str, node: str) -> dict[str, Any]:
-    """Return the parameters of a YAML file for a node of that full name.
+    """Return the parameters in a YAML file for the node with this full name.
 
-    As in ROS 2, the last matching entry of a parameter counts. Raise RuntimeError if the file
+    As in ROS 2, the last matching entry of a parameter counts. Raises RuntimeError if the file
     cannot be read.
     """
     try:
@@ -200,13 +200,19 @@ def _flat(entries: Any) -> Iterator[tuple[str, Any]]:
 
 
 def _expression(pattern: str) -> str:
-    """Return the regular expression of a node name; * is one part, ** any number of parts."""
+    """Return a pattern of node names as a regular expression; * is one part, ** any number."""
     parts = {"**": r"(/\w+)*", "*": r"/\w+"}
     return "".join(parts.get(p, "/" + re.escape(p)) for p in pattern.split("/") if p)
 
 
 def _simulator(context: Any, arm: Mapping[str, Any], names: list[tuple[str, str]]) -> Node:
-    """Return the simulator of the controller's robot, with the same mounting."""
+    """Return the launch action of a simulator of the controller's robot with the same mounting.
+
+    Args:
+        context: context of the launch.
+        arm: parameters of the controller that describe the arm.
+        names: remappings of the topics.
+    """
     chosen = context.launch_configurations
     own = {name: arm[name] for name in (*TEXTS, *READING, *DRIVER) if name in arm}
     if "gravity" in arm or "mounting_rpy" in arm:
@@ -233,17 +239,17 @@ def _simulator(context: Any, arm: Mapping[str, Any], names: list[tuple[str, str]
 
 
 def _robot_of_scene(arm: Mapping[str, Any]) -> RobotFile | None:
-    """Return the robot of the arm's scene; None without a scene, or a scene without a robot."""
+    """Return the robot of the arm's scene; None if there is no scene or it has no robot."""
     if "scene" not in arm:
         return None
     return read_arm_scene(arm["scene"], arm.get("package_dirs", ())).robot
 
 
 def _lockstep(arm: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the parameters of lock-step, in which time can wait: the loop has no real device.
+    """Return the simulator's parameters for lock-step, or {} if it runs in real time.
 
-    Commands need a stamp, and the simulator needs the list of the commanded joints. Otherwise the
-    simulator runs in real time.
+    Lock-step needs commands with a stamp, and the list of the commanded joints. Time can then wait
+    for the commands, because there is no real device.
     """
     if arm.get("output", STAMPED[0]) not in STAMPED:
         return {}
@@ -254,9 +260,9 @@ def _lockstep(arm: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _controlled(arm: Mapping[str, Any]) -> list[str]:
-    """Return the joints that the controller controls by default, or [] if they are not known here.
+    """Return the joints that the controller controls by default; [] if the robot cannot be read.
 
-    The nodes report a robot that is refused.
+    The nodes report why it cannot be read.
     """
     robot = arm.get(
         "urdf",
@@ -275,7 +281,7 @@ def _controlled(arm: Mapping[str, Any]) -> list[str]:
 
 
 def _gravity(arm: Mapping[str, Any]) -> list[float]:
-    """Return gravity in the axes of the base link, which is upright in the simulator."""
+    """Return gravity (3,) in the axes of the base link, which the simulator mounts upright."""
     table = {parameter.name: parameter for parameter in CONTROLLER.table}
     gravity, mounting = (
         table[name].checked(arm.get(name, table[name].default))
@@ -286,7 +292,7 @@ def _gravity(arm: Mapping[str, Any]) -> list[float]:
 
 
 def _positions(text: str) -> dict[str, float]:
-    """Return the positions by joint in a YAML string.
+    """Return the positions of joints in a YAML string, by joint name; "" means none.
 
     Raises:
         RuntimeError: the string is invalid.

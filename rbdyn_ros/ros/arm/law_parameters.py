@@ -6,7 +6,7 @@ from rbdyn_ros.control.laws.admittance import AXES, SMALLEST_MASS
 from rbdyn_ros.control.motion.cartesian_motion import FASTEST, SLOWEST
 from rbdyn_ros.ros.common.settings.parameters import Parameter, group, per_joint
 
-#: Order of six values, units of values about and along an axis, and sources of a wrench.
+#: Order of six values about and along the axes, their units, and the sources of a wrench.
 EACH_AXIS = "about x, y, z and along x, y, z"
 STIFFNESS, DAMPING = "N m/rad or N/m", "N m s/rad or N s/m"
 STIFF, WRENCHES = "N m/rad, N/m", ("sensor", "efforts")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The node that controls an arm: it answers each state with efforts.
+"""The node that controls an arm: it answers each state with efforts or positions.
 
 It is not a safety function: the arm's own safety controller and emergency stop stay in charge.
 """
@@ -69,7 +69,7 @@ TESTING = 0.01
 
 
 class ArmController(process.ManagedNode):
-    """Controls one arm through its states and efforts.
+    """Controls one arm: it subscribes to the arm's states and publishes commands.
 
     Args:
         stop: set when a signal ends the process.
@@ -93,7 +93,7 @@ class ArmController(process.ManagedNode):
         self._last_rivals = self._assumed = ""
 
     def declare(self) -> SimpleNamespace:
-        """Declare the parameters and return their values; values of a preset are defaults."""
+        """Declare the parameters and return their values; a preset sets the defaults."""
         given = parameters.overrides(self)
         name = given.get("arm", "")
         self._preset = preset_of(name) if name and isinstance(name, str) else None
@@ -145,7 +145,7 @@ class ArmController(process.ManagedNode):
         self._open_triggers(controller)
 
     def _open_servo(self, controller: TrajectoryController) -> None:
-        """Accept twists of the tool that the parameters name."""
+        """Accept twists of the tool, if the parameters name its link."""
         frame = getattr(self.values, "servo.frame") or getattr(self.values, "cartesian_path.frame")
         settings = servo_settings(self.values, frame)
         if settings is None:
@@ -162,7 +162,7 @@ class ArmController(process.ManagedNode):
             self._move(controller, message.header.frame_id, servo_twist(message))
 
         self._marker = open_marker(self, self.values, controller.base, self._messages)
-        # a twist counts for a moment only: use the newest that waits
+        # only the newest twist counts
         self._messages.subscribe(self, TwistStamped, TOPIC, take, depth=1)
 
     def _open_grippers(self, controller: TrajectoryController, now: Callable[[], int]) -> None:
@@ -220,7 +220,7 @@ class ArmController(process.ManagedNode):
         return kind(m, source.description, collisions, arm, gate, arm_params.settings(values))
 
     def _warm(self, controller: TrajectoryController) -> None:
-        """Compile everything before time matters, with a controller of its own."""
+        """Compile the laws of all modes before states arrive, with a temporary controller."""
         self.get_logger().info("preparing; the first start compiles for a while")
         arm, gate = controller.arm.twin(), controller.gate
         kind = PositionController if isinstance(controller, PositionController) else Controller
@@ -229,7 +229,7 @@ class ArmController(process.ManagedNode):
             twin.rehearse(mode)
 
     def _open_triggers(self, controller: TrajectoryController) -> None:
-        """Offer the services without arguments: they return the status or a reason for refusal."""
+        """Offer the Trigger services: their answer is the status or a reason for refusal."""
         self._arming = ActionThread(self, "arming", "a request to arm")
 
         def arm() -> None:
@@ -258,7 +258,7 @@ class ArmController(process.ManagedNode):
         self._arming.start()
 
     def activate(self) -> None:
-        """Begin to answer states, in the mode of the parameter; the arm is disarmed."""
+        """Begin to answer states in the mode of parameter `mode`; the arm stays disarmed."""
         assert self._topics is not None
         assert self._arm is not None
         gc.collect()
@@ -282,7 +282,7 @@ class ArmController(process.ManagedNode):
             )
 
     def deactivate(self) -> bool:
-        """Disarm and stop answering; return True."""
+        """Disarm the arm and stop answering states; return True, because this cannot fail."""
         assert self._topics is not None
         assert self._arm is not None
         self._arm.active = self._topics.active = False
@@ -290,7 +290,7 @@ class ArmController(process.ManagedNode):
         return True
 
     def _on_parameters(self, changes: list[Any]) -> SetParametersResult:
-        """Tighten limits: make all changes, or no change."""
+        """Apply new values of parameters, such as tightened limits: all of them, or none."""
         given = {change.name: change.value for change in changes}
         return parameters_result(lambda: self._change(given))
 
@@ -301,14 +301,14 @@ class ArmController(process.ManagedNode):
             self._arm.tighten(*(wanted[name] for name in TIGHTENING))
         vars(self.values).update(new)
 
-    # the life of the process
+    # life cycle of the process
 
     @property
     def poll_interval(self) -> float:
         return POLL
 
     def poll(self) -> None:
-        """Check for rivals, follow the marker, publish a changed status and due diagnostics."""
+        """Check for rivals, follow the marker, and publish a changed status or due diagnostics."""
         if self._topics is None or self._arm is None:
             return
         if self._topics.failure is not None:
@@ -325,7 +325,7 @@ class ArmController(process.ManagedNode):
         if status != self._last_status:
             self._last_status = status
             self._status.publish(String(data=status))
-            # rclpy allows only one level for each line of code that logs
+            # each level has its own line: rclpy refuses a line of code that logs at two levels
             if self._arm.fault is not None:
                 self.get_logger().error(status)
             elif self._arm.failed_test:
@@ -344,7 +344,7 @@ class ArmController(process.ManagedNode):
             self._diagnostics.publish([(self, name, one) for one in reports if one is not None])
 
     def _follow(self, marker: ToolMarker, arm: TrajectoryController) -> None:
-        """Show the marker of the tool; while it is dragged, the tool follows."""
+        """Show the marker at the tool; while the marker is dragged, move the tool to it."""
         seen = arm.measured()
         if seen is None:
             return
@@ -358,7 +358,7 @@ class ArmController(process.ManagedNode):
         marker.show(place, R)
 
     def _move(self, arm: TrajectoryController, frame: str, twist: Array) -> None:
-        """Move the tool by a twist in the axes of a frame."""
+        """Move the tool by a twist (6,) in the axes of a frame; "": axes of the base link."""
         assert self._servo is not None
         rates = arm.move_tool(frame, twist)
         if rates is not None:
@@ -385,14 +385,14 @@ class ArmController(process.ManagedNode):
         self._last_rivals = text
 
     def end(self) -> None:
-        """Stop the threads. Nothing is sent after the stop: the arm's own watchdog takes over."""
+        """Stop the threads. No commands are sent after that: the arm's own watchdog takes over."""
         armed = self._arm is not None and self._arm.armed
         if self._arm is not None and self._arm.testing:
             self._arm.disarm()
         for actions in (self._action, *self._grippers, self._arming, self._estimate):
             if actions is not None:
                 actions.close()
-        if self._topics is not None:  # close it last: a request in progress uses its node
+        if self._topics is not None:  # stop them last: a request in progress uses their node
             self._topics.stop()
         if self._topics is not None and armed and not self.values.dry_run:
             print("rbdyn: shut down while armed; the arm is on its own now", file=sys.stderr)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""All parameters of the arm controller, and the library's settings made from them."""
+"""All parameters of the arm controller; functions make the library's settings from them."""
 
 from dataclasses import fields
 from types import SimpleNamespace
@@ -85,7 +85,7 @@ def friction_of(values: SimpleNamespace, m: Model) -> Friction:
 
 
 def declared_friction(values: SimpleNamespace, m: Model) -> Friction:
-    """Return the friction in the measured efforts, as the parameters declare it."""
+    """Return the joints' friction as the parameters declare it; measured efforts include it."""
     share = 0.0 if values.robot_compensates_friction else 1.0
     return _friction(values, m).scaled(share)
 
@@ -103,7 +103,7 @@ def gate_settings(values: SimpleNamespace, simulated: bool) -> GateSettings:
 
     Args:
         values: values of the parameters.
-        simulated: whether stamps are simulated time, even if simulated_clock is false.
+        simulated: whether the stamps are simulated time, which simulated_clock may also declare.
     """
     chosen = _chosen(values, GateSettings)
     return GateSettings(**chosen | {"simulated": simulated or chosen["simulated"]})
@@ -115,13 +115,13 @@ def settings(values: SimpleNamespace) -> ControlSettings:
 
 
 def _chosen(values: SimpleNamespace, kind: Any) -> dict[str, Any]:
-    """Return the values of the parameters that are fields of a class of settings, by field."""
+    """Return the values of the parameters that set fields of the class `kind`, by field name."""
     names = {field.name for field in fields(kind)}
     rows = {row.setting or row.name: row for row in PARAMETERS}
     return {name: _one_or_all(getattr(values, rows[name].name)) for name in names & rows.keys()}
 
 
 def _one_or_all(value: Any) -> Any:
-    """Return the only number of a list, which applies to all joints; else the value unchanged."""
+    """Return the number in a list of one number, which is for all joints; else the value as is."""
     single = not isinstance(value, str) and hasattr(value, "__len__") and len(value) == 1
     return value[0] if single else value

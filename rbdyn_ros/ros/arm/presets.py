@@ -33,9 +33,9 @@ class Fact:
     """One statement about a driver.
 
     Attributes:
-        value: the stated value.
-        source: address of the document with this value.
-        note: how the value is meant.
+        value: the value of a parameter, or the name of a topic.
+        source: address of the document that states this value.
+        note: meaning of the value.
     """
 
     value: Any
@@ -44,7 +44,7 @@ class Fact:
 
 
 class _Value(Kind):
-    """A number, true or false, or a name: the value of a parameter."""
+    """The value of a parameter: a number, true, false or a name."""
 
     allowed = "a value"
 
@@ -104,9 +104,9 @@ class ArmPreset:
         driver: the ROS 2 driver.
         joints: names of the joints, without a prefix.
         facts: takes_efforts, firmware, rate [Hz], measured_effort.
-        topics: names of the driver's topics by the names of this controller's topics.
-        parameters: parameters of the controller.
-        traps: usual mistakes.
+        topics: for each topic of this controller, the name of the driver's topic.
+        parameters: values of the controller's parameters, by name.
+        traps: sentences about usual mistakes.
     """
 
     name: str
@@ -119,7 +119,7 @@ class ArmPreset:
 
     @property
     def defaults(self) -> dict[str, Any]:
-        """Values of the parameters."""
+        """Values of the controller's parameters, by name."""
         return {name: fact.value for name, fact in self.parameters.items()}
 
     def check_joints(self, names: Sequence[str]) -> None:
@@ -175,10 +175,10 @@ def presets_in(path: Path) -> Iterator[ArmPreset]:
 
 
 def preset_of(name: str) -> ArmPreset:
-    """Return the preset of an arm.
+    """Return the preset of the arm with this name.
 
     Raises:
-        ParameterError: there is no such preset; the error has the nearest name.
+        ParameterError: there is no such preset; the message suggests a similar name.
     """
     known = {each.name: each for path in preset_files() for each in presets_in(path)}
     if name in known:
@@ -214,5 +214,5 @@ def applied_text(preset: ArmPreset, given: Mapping[str, Any], topics: Mapping[st
 
 
 def _written(value: Any) -> str:
-    """Return a value as ROS writes it."""
+    """Return a value as a YAML file of ROS parameters writes it."""
     return str(value).lower() if isinstance(value, bool) else str(value)

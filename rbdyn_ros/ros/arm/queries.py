@@ -26,7 +26,7 @@ class JointEfforts:
         names: joints in the order of the query (n).
         effort: (n,) efforts of these joints [N m or N].
         stamp_ns: stamp of the measured state that was used [ns]; 0: no state was used.
-        saturated: whether an effort exceeds its limit, or did so before it was clamped.
+        saturated: whether an effort exceeds its limit, or exceeded it before it was clamped.
     """
 
     names: tuple[str, ...]
@@ -43,9 +43,9 @@ class _State:
 
 
 class ArmQueries:
-    """Answers requests of rbdyn_interfaces with a twin of the arm, outside the control loop.
+    """Answers the requests of the services, with a copy of the arm outside the control loop.
 
-    Only one thread may call at a time. Every method raises RbdynError to refuse a request.
+    Only one thread at a time may call a method. A method raises RbdynError to refuse a request.
 
     Args:
         robot: the controlled arm.
@@ -56,7 +56,7 @@ class ArmQueries:
         self._use(robot.arm)
 
     def _use(self, arm: Arm) -> None:
-        """Make a twin. It is used until the arm gets another payload: its Data is large."""
+        """Copy the arm. Its Data is large, so the copy is kept until the payload changes."""
         self._original, self._twin = arm, arm.twin()
 
     def _arm(self) -> Arm:
@@ -66,7 +66,7 @@ class ArmQueries:
         return self._twin
 
     def gravity_effort(self, request: Any) -> JointEfforts:
-        """Answer GetGravityEffort: g, minus the robot's own compensation if as_command."""
+        """Answer GetGravityEffort: g; if as_command, minus what the robot itself compensates."""
         arm = self._arm()
         joints = named_joints(arm.m, request.name)
         state = self._state(arm, joints, request.use_current_state, request.position, ())
@@ -74,7 +74,7 @@ class ArmQueries:
         return _answer(arm, joints, state, effort, as_command=request.as_command)
 
     def inverse_dynamics(self, request: Any) -> JointEfforts:
-        """Answer GetInverseDynamics: M qacc + C qvel + g, plus friction if included."""
+        """Answer GetInverseDynamics: M qacc + C qvel + g, plus friction if include_friction."""
         if request.as_command and not request.include_gravity:
             raise refusal(
                 "as_command needs include_gravity, because the arm's own controller adds gravity; "
@@ -98,7 +98,7 @@ class ArmQueries:
     def computed_torque(self, request: Any) -> JointEfforts:
         """Answer GetComputedTorque: M (qacc_d + Kd de + Kp e) + C qvel + g.
 
-        The included friction is the friction at the desired velocity, as in mode computed_torque.
+        With include_friction, the friction at the desired velocity is added, as the mode does.
         """
         arm = self._arm()
         joints = named_joints(arm.m, request.name)
@@ -139,7 +139,7 @@ class ArmQueries:
         positions: Sequence[float],
         velocities: Sequence[float],
     ) -> _State:
-        """Return the state of a request; joints that the request does not name are as measured."""
+        """Return the requested state; joints that the request does not name are as measured."""
         check_state(measured, position=positions, velocity=velocities)
         if not measured and not len(positions):
             raise refusal(
@@ -172,7 +172,7 @@ class ArmQueries:
 
 
 def _gains(joints: SingleJoints, kind: str, values: Sequence[float], present: Array) -> Array:
-    """Return the given or else the present gains (nv,); raise RbdynError if one is negative."""
+    """Return the gains (nv,): the given values, else the present; refuse negative values."""
     gains: Array = present.copy()
     given = joint_numbers(joints, kind, values)
     if given is not None:
@@ -186,14 +186,14 @@ def _gains(joints: SingleJoints, kind: str, values: Sequence[float], present: Ar
 
 
 def _put(row: Array, joints: SingleJoints, numbers: Array | None) -> None:
-    """Write the numbers of the joints into a row of all joints; None means zeros."""
+    """Write the numbers of some joints into the row (nv,) of all joints; None: write zeros."""
     row[joints.dofadr] = 0.0 if numbers is None else numbers
 
 
 def _answer(
     arm: Arm, joints: SingleJoints, state: _State, effort: Array, *, as_command: bool
 ) -> JointEfforts:
-    """Return the efforts of the joints; raise RbdynError if an effort is not finite."""
+    """Return the answer for some joints from the efforts (nv,); refuse efforts not finite."""
     if as_command:
         arm.without_own(effort, state.qpos, state.qvel)
     chosen = effort[joints.dofadr]

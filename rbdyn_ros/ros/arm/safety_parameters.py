@@ -15,11 +15,11 @@ TIGHTENING = (
     "power_limit",
     "contact_effort",
 )
-#: Largest acceleration_limit. Velocity changes are measured over 5 ms, in which it allows 5 rad/s:
-#: that is more than the velocity limits of most arms, so these limits find larger changes.
+#: Largest acceleration_limit. Velocity changes are measured over 5 ms, in which this value allows
+#: 5 rad/s. Most arms have lower velocity limits, which find larger changes.
 FASTEST_CHANGE = 1000.0
-#: Largest latency_limit [s]: velocity feedback is unstable with a lag of pi / (2 damping) or more.
-#: That is 0.04 s with the default damping of computed_torque, and 0.1 s with a damping of 16 1/s.
+#: Largest latency_limit [s]. Velocity feedback is unstable with a lag of pi / (2 damping) or more:
+#: 0.04 s with the default damping of computed_torque, and 0.1 s with a damping of 16 1/s.
 LONGEST_LAG = 0.1
 
 SAFETY = (

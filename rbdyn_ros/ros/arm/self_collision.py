@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The check of trajectories for collisions: the arm's geometries, and the declared scene."""
+"""Check trajectories for collisions of the arm with itself and with the declared scene."""
 
 from dataclasses import replace
 from types import SimpleNamespace
@@ -19,25 +19,25 @@ from rbdyn_ros.dynamics.collisions import overlap_text
 from rbdyn_ros.errors import Finding, ParameterError, RbdynError, counted, listing, quote
 from rbdyn_ros.loading.load import complete
 
-#: Codes of warnings about contact forces, which do not matter here; distances are exact.
+#: Codes of warnings that concern only contact forces; the distances used here are exact.
 OF_FORCES = ("in-obstacle",)
 
 
 def collision_check(
     node: Node, values: SimpleNamespace, source: Source, dofs: Ints, scene: ArmScene | None
 ) -> SelfCollision | None:
-    """Return the check of trajectories, or None with a line in the log if there is no check.
+    """Return the check of trajectories; if there is none, log the reason and return None.
 
     Args:
         node: node that logs.
         values: values of the parameters.
         source: source of the robot.
         dofs: degrees of freedom of the controlled joints.
-        scene: surroundings of the arm; None: they are not declared.
+        scene: the declared surroundings of the arm, or None.
 
     Raises:
-        RbdynError: a scene is declared, but cannot be checked; or the file that parameter srdf
-            names cannot be used.
+        RbdynError: a scene is declared but cannot be checked, or the file of parameter srdf
+            cannot be used.
     """
     _check_srdf(values.srdf, source)
     log = node.get_logger()
@@ -84,7 +84,7 @@ def _is_mechanism(source: Source) -> bool:
 
 
 def _untested_text(pairs: list[str]) -> str:
-    """Return a sentence about pairs that with_guarded_pairs leaves out."""
+    """Return a sentence about the pairs of geometries that the check leaves out."""
     return (
         f"the check leaves out {counted(len(pairs), 'pair')} of geometries that are nearer than "
         "self_collision_margin at zero position, in a state of the SRDF, or in most poses: "
@@ -114,7 +114,7 @@ def _check_srdf(srdf: str, source: Source) -> None:
 def _with_geometries(
     values: SimpleNamespace, source: Source, scene: ArmScene | None
 ) -> Description:
-    """Return the robot with its geometries, and with the obstacles of the scene."""
+    """Return the description of the robot with its geometries and the scene's obstacles."""
     own = source.description.obstacles
     contact, srdf = scene.beside(own) if scene else Contact(obstacles=()), values.srdf or True
     contact = replace(contact, self_collision=False)  # no step is made with this Model

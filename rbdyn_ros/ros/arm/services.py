@@ -20,15 +20,15 @@ from rbdyn_ros.ros.common.reports.answer import MessageLog, serve
 
 
 class ArmServices:
-    """Topic `~/payload`, and services `~/get_gravity_effort` and so on.
+    """Serves the topic `~/payload`, and services such as `~/get_gravity_effort`.
 
-    Without rbdyn_interfaces there is only the topic, and a warning. All callbacks run one after
-    another in the thread that spins the node: they are in its default callback group.
+    Without rbdyn_interfaces there is only the topic, and a warning is logged. All callbacks run
+    one after another in the thread that spins the node: they are in its default callback group.
 
     Args:
-        node: node that offers them.
+        node: node that offers the topic and the services.
         robot: the controlled arm.
-        log: log of refused messages.
+        log: counts and logs refused messages.
     """
 
     def __init__(self, node: Node, robot: TrajectoryController, log: MessageLog) -> None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The topics of the control loop: each state is answered with commands at once."""
+"""The topics of the control loop: the controller answers each state with commands at once."""
 
 import threading
 from collections.abc import Callable, Sequence
@@ -29,39 +29,39 @@ from rbdyn_ros.runtime.realtime import Grant, Mode, obtain
 
 #: Interval of the check whether states still arrive [s].
 WATCH = 0.01
-#: SCHED_FIFO priority, below the loop of a simulator on the same machine.
+#: Priority of the thread under SCHED_FIFO, below the loop of a simulator on the same machine.
 PRIORITY = 70
 
 
 def explicit_topics(node: Node, preset: ArmPreset) -> dict[str, str]:
-    """Return the full names of a preset's topics that a remapping of the node names."""
+    """Return the topics of a preset that the node's remappings rename, with their full names."""
     found = {name: node.resolve_topic_name(name) for name in preset.topics}
     plain = {name: node.resolve_topic_name(name, only_expand=True) for name in preset.topics}
     return {name: topic for name, topic in found.items() if topic != plain[name]}
 
 
 class ArmTopics:
-    """Answers every state in a thread of its own, so that other callbacks do not delay it.
+    """Answers every state in a thread of its own, so that other callbacks do not delay the answer.
 
     The topics belong to a helper node, because an executor always serves a whole node.
 
     Args:
-        node: main node, for names and namespace.
+        node: main node; the topics have its namespace and remappings.
         controller: computes the commands.
         output: one of command_topics.OUTPUTS.
         reliability: reliability of the subscription to joint_states.
         realtime: mode of real-time scheduling.
         messages: counts and logs refused wrenches.
-        stop: once it is set, nothing is sent.
-        preset: names of the driver's topics, for topics that are not remapped; None: no preset.
-        simulated: whether the states may be of a simulator.
-        observers: called after the answer to each state.
+        stop: once it is set, no commands are sent.
+        preset: preset with the names of the driver's topics, unless they are remapped; or None.
+        simulated: whether the states may come from a simulator.
+        observers: functions to call after the answer to each state.
 
     Attributes:
         time: clock for the ages and timeouts of the arm.
         failure: the exception that ended the thread, or None.
-        grant: scheduling that the thread was granted, once it runs.
-        times: durations from the arrival of a state to the publication of its commands.
+        grant: real-time scheduling that the running thread has obtained.
+        times: durations from the arrival of a state to the publication of the commands [us].
     """
 
     def __init__(
@@ -100,7 +100,8 @@ class ArmTopics:
         self._executor.add_node(self._node)
         self._stopping = threading.Event()
         self._watched = self._awake = steady_ns()
-        self._paused = 0, 0  # a state between these two times is from before a pause [ns]
+        # [ns]; a state with a time between these two was measured before a pause
+        self._paused = 0, 0
         self._arrival = self.time.now()
         self._stamp = 0  # the stamp of the newest state [ns]
         self.active = False
@@ -110,23 +111,23 @@ class ArmTopics:
         return self._node.create_publisher(kind, self._topic(node, name), reliable(10))
 
     def _topic(self, node: Node, name: str) -> str:
-        """Return the full name of a topic: remapped, from the preset, or the topic's own name."""
+        """Return the full name of a topic: the remapped name, else the preset's, else its own."""
         explicit = self._preset is None or name in explicit_topics(node, self._preset)
         if explicit or self._preset is None or name not in self._preset.topics:
             return node.resolve_topic_name(name)
         return node.resolve_topic_name(self._preset.topics[name].value)
 
     def _commanding(self, node: Node) -> dict[str, bool]:
-        """Return the topics that command the arm, and whether this node publishes there.
+        """Return for each topic that commands the arm whether this node publishes on it.
 
-        In a dry run there are none.
+        In a dry run the mapping is empty.
         """
         if self._controller.settings.dry_run:
             return {}
         return {self._topic(node, name): name in self._commands.names for name in TOPICS}
 
     def check_claim(self) -> None:
-        """Report to the controller whether other nodes command the arm. For any thread."""
+        """Tell the controller whether other nodes command the arm. Any thread may call it."""
         self._controller.set_rivals(self._claim.rivals())
 
     def start(self) -> None:
@@ -161,9 +162,10 @@ class ArmTopics:
             self._begun.set()
 
     def _notice_pause(self, now: int) -> None:
-        """Trip after a pause of this process or of the machine; `now` is on the steady clock [ns].
+        """Let the watchdog act at once after a pause of this process or of the machine.
 
-        A simulated arm is judged by its own clock, whatever the machine does.
+        `now` is on the steady clock [ns]. The pause does not matter for a simulated arm, whose
+        ages count on its own clock.
         """
         pause, self._awake = now - self._awake, now
         if pause > self._timeout and self.active and not self.time.simulated:
@@ -176,7 +178,10 @@ class ArmTopics:
         return self._controller.gate.settings.state_timeout * NANOSECONDS
 
     def _late(self, steady: int) -> bool:
-        """Return whether an answer is too late: no state has come since a pause."""
+        """Return whether an answer, begun at a time of the steady clock [ns], would be too late.
+
+        It is too late if no state has come since a pause, or if this thread has paused since then.
+        """
         if self.time.simulated:
             return False
         newest, fresh = self._paused  # at a time before `newest`, the stamps have jumped back
@@ -196,9 +201,9 @@ class ArmTopics:
         commands = self._controller.on_watch(now) if self.active else None
         if commands is None or self._late(steady):
             return
-        # While states arrive, this is one more answer to the newest state. A driver that refuses
-        # old stamps must refuse it like the others: if the arm followed only some commands, the
-        # controller would have learnt wrong efforts. Without states the stamp grows with time.
+        # While states arrive, this is one more answer to the newest state, with the same stamp. A
+        # driver that refuses old stamps must refuse this answer too: if the arm followed only some
+        # commands, the controller would learn wrong efforts. Without states the stamp grows.
         silence = now - self._arrival
         lost = silence > self._timeout
         self._commands.publish(commands, self._stamp + (silence if lost else 0))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A controller that accepts trajectories and poses as messages."""
+"""A controller that accepts messages with trajectories, poses or twists."""
 
 import threading
 from typing import Any
@@ -30,27 +30,26 @@ from rbdyn_ros.ros.common.tool.servoing import servo_twist
 #: Largest number of points of a message; parsing more points would delay the states.
 MOST_POINTS = 5000
 MOST_POSES = 500
-#: Times that are tried, one after the other, for the check of the transition to a trajectory while
-#: the arm moves [s].
+#: The transition from a moving arm to a new trajectory starts this far ahead [s], which leaves
+#: time for the check. If the check takes longer, the next value is tried.
 AHEAD = (0.005, 0.02, 0.08, 0.32)
-#: Share of the velocity limits that twists use, and the time in which a joint may reach them [s]:
-#: an arm overshoots by the speed that it gains in some milliseconds, and a fault occurs at the
-#: limits.
+#: Share of the velocity limits that twists use, and the shortest time in which a joint reaches it
+#: [s]. Both keep an arm that overshoots a little below its limits, where a fault occurs.
 SPARING, RAMP = 0.9, 0.1
 STOPPED = "the arm was stopped while the trajectory was checked for collisions; send it again"
 
 
 class TrajectoryController(Controller):
-    """A controller that accepts trajectories and poses as messages.
+    """A controller that accepts messages with trajectories, poses or twists.
 
     Args:
         m: the robot as it was loaded.
         description: description of the robot.
         collisions: checks trajectories and poses; None: they are not checked for collisions.
-        others: further arguments of Controller.
+        others: arguments of Controller.
 
     Attributes:
-        collisions: as the argument.
+        collisions: the argument.
         base: name of the link that is fixed to the world.
         servo: follows twists; None: they are refused.
     """
@@ -73,14 +72,14 @@ class TrajectoryController(Controller):
         self._servo_lock = threading.Lock()
 
     def try_arm(self, now: int) -> None:
-        """Arm as Controller.try_arm does, unless the arm touches itself in the start-up test."""
+        """Arm as Controller.try_arm does; refuse if the start-up test would cause a collision."""
         seen = self.measured()
         if self.collisions is not None and seen is not None and self.needs_test:
             self.collisions.check([self._test_path(seen[0])], seen[0], "the start-up test")
         super().try_arm(now)
 
     def _test_path(self, qpos: Array) -> Path:
-        """Return the path of the start-up test: each joint moves away and back."""
+        """Return the path of the start-up test from qpos: each joint moves away and back."""
         limits = self.gate.limits
         rest = qpos[limits.dofs]
         ways = np.diag(test_ways(limits, qpos, slides(self.arm, limits)))
@@ -134,11 +133,19 @@ class TrajectoryController(Controller):
     def _follow_clear(
         self, path: Path, qpos: Array, begun: int, collisions: SelfCollision
     ) -> None:
-        """Follow a path without collisions, with a transition into it without collisions.
+        """Check a path and the transition to it for collisions, then follow both.
 
         The target moves on meanwhile. If it passes the start of the transition before the check
-        ends, only a new transition is checked. Raise RbdynError if the target was stopped
-        meanwhile, or passes the start again and again.
+        ends, a new transition is checked.
+
+        Args:
+            path: path of the controlled joints.
+            qpos: measured positions (nq,), for all other joints.
+            begun: time at which the path begins [ns].
+            collisions: the check.
+
+        Raises:
+            RbdynError: there is a collision, the target was stopped, or the check took too long.
         """
         self.check_following()
         stops, rest = self.departure().stops, [path]
@@ -158,7 +165,7 @@ class TrajectoryController(Controller):
         )
 
     def follow_poses(self, message: Any) -> None:
-        """Move a frame along a geometry_msgs/PoseArray; an empty array stops the present path.
+        """Move cartesian_path.frame along a geometry_msgs/PoseArray; an empty array stops it.
 
         Raises:
             RbdynError: the path is refused.
@@ -186,21 +193,21 @@ class TrajectoryController(Controller):
             raise refusal("the target of the arm moved while the path was planned; send it again")
 
     def serve(self, settings: ServoSettings) -> None:
-        """Accept twists from now on.
+        """Accept twists of the link that the settings name.
 
         Raises:
             ModelError: there is no such link.
-            ParameterError: none of the controlled joints moves it.
+            ParameterError: none of the controlled joints moves the link.
         """
         self.servo = TwistServo(self._m, self.names, settings)
         self._servo_gain = self.servo.limits.acceleration
 
     def follow_twist(self, message: Any) -> JointRates | None:
-        """Move the tool by a geometry_msgs/TwistStamped until it times out; None stops the tool.
+        """Move the tool by a geometry_msgs/TwistStamped until the twist times out; None stops it.
 
-        The motion and its end are a path, which is followed if it keeps the limits, tightened or
-        not, and has no collision. A zero twist only stops a motion by twists, not another
-        trajectory.
+        Return the rates of the joints, or None if the tool stops or rests. The motion is refused
+        if it, or the stop at its end, would exceed a limit or collide. A zero twist stops only a
+        motion by twists, not another trajectory.
 
         Raises:
             RbdynError: the twist is refused.
@@ -208,7 +215,10 @@ class TrajectoryController(Controller):
         return self.move_tool(message.header.frame_id, servo_twist(message))
 
     def move_tool(self, frame: str, twist: Array) -> JointRates | None:
-        """Move the tool by a twist (6,) in the axes of a frame; see follow_twist."""
+        """Move the tool by a twist (6,) in the axes of a frame.
+
+        Returns and errors are as for follow_twist.
+        """
         assert self.servo is not None
         if frame == "world" and frame not in self._m.frame_names:
             frame = ""
@@ -219,7 +229,7 @@ class TrajectoryController(Controller):
             return self._move_tool(self.servo, frame, twist, stops)
 
     def tool_pose(self, qpos: Array) -> tuple[Array, Array]:
-        """Return position (3,) and rotation (3, 3) of the tool in the base at qpos (nq,)."""
+        """Return position (3,) and rotation (3, 3) of the tool in the base frame at qpos (nq,)."""
         assert self.servo is not None
         with self._servo_lock:
             return self.servo.pose(qpos)
@@ -227,7 +237,10 @@ class TrajectoryController(Controller):
     def _move_tool(
         self, servo: TwistServo, frame: str, twist: Array, stops: int
     ) -> JointRates | None:
-        """Move the tool, or return None without motion; raise RbdynError if the target stopped."""
+        """Move the tool and return its joint rates; None: it stops or rests.
+
+        `stops`: number of stops of the target when the twist arrived; RbdynError if it changes.
+        """
         seen = self.measured()
         if seen is None:
             raise refusal("no state of the arm has arrived yet")
@@ -253,13 +266,13 @@ class TrajectoryController(Controller):
 
     @property
     def _follows_twist(self) -> bool:
-        """Return whether the path started last follows a twist."""
+        """Whether the newest path follows a twist."""
         return self._servo_path_number == self._tracker.number
 
     def _servo_path(
         self, servo: TwistServo, rows: Array, qpos: Array, frame: str, twist: Array
     ) -> tuple[Path, JointRates]:
-        """Return the path of the controlled joints for a twist, and its first rates."""
+        """Return a path for a twist from rows of position and velocity, and its first rates."""
         limits, columns = self.gate.limits, [self.names.index(name) for name in servo.names]
         fastest = SPARING * limits.velocity[columns]
         gain = np.minimum(self._servo_gain, fastest / RAMP)
@@ -273,7 +286,7 @@ class TrajectoryController(Controller):
         return Path(path.times, places, speeds), found
 
     def _check_poses(self, number: int) -> None:
-        """Raise RbdynError unless this number of poses is accepted now."""
+        """Raise RbdynError if poses are not accepted, or if there are too many."""
         if not self._frame:
             message = "parameter cartesian_path.frame is empty; set it to the link of the poses"
             raise refusal(message, "pose", "cartesian_path.frame")
@@ -336,10 +349,14 @@ class PositionTrajectoryController(TrajectoryController, PositionController):
             self._yield_with(self.collisions.model, self.collisions.margin)
 
     def take_wrench(self, message: Any, now: int) -> None:
-        """Store a geometry_msgs/WrenchStamped of the force-torque sensor, which arrived now [ns].
+        """Store a geometry_msgs/WrenchStamped of the force-torque sensor.
+
+        Args:
+            message: the message.
+            now: time of its arrival [ns].
 
         Raises:
-            RbdynError: it is refused.
+            RbdynError: the message is refused.
         """
         assert self.wrench is not None
         f, t = message.wrench.force, message.wrench.torque
@@ -347,7 +364,7 @@ class PositionTrajectoryController(TrajectoryController, PositionController):
 
 
 def _target_of(pose: Any) -> Array:
-    """Return a geometry_msgs/Pose as position and rotation matrix, row by row (12,)."""
+    """Return the position and the rows of the rotation matrix of a geometry_msgs/Pose (12,)."""
     at, q = pose.position, pose.orientation
     place, quat = (at.x, at.y, at.z), (q.w, q.x, q.y, q.z)
     check_pose(place, quat)
@@ -355,7 +372,7 @@ def _target_of(pose: Any) -> Array:
 
 
 def _parser_of(m: Model, description: Description, names: tuple[str, ...]) -> CommandParser:
-    """Return the parser of messages for the controlled joints."""
+    """Return a parser of trajectories that refuses all joints but the controlled `names`."""
     every = command_parser(m, description, "reject")
     chosen = [every.joints.names.index(name) for name in names]
     joints = SingleJoints(names, every.joints.qposadr[chosen], every.joints.dofadr[chosen])

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Shared by both nodes: life cycle, parameters, messages, recording."""
+"""Code that all nodes share: life cycle, parameters, messages and reports."""

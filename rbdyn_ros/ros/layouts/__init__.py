@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Layouts of RViz and Foxglove for the topics of one simulated robot."""
+"""Layouts of RViz, Foxglove and PlotJuggler for the topics of one simulated robot."""

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A layout of Foxglove, and of Lichtblick, for one robot and its sensors.
+"""A layout of Foxglove or Lichtblick for one robot and its sensors.
 
-Both applications import the file. It has the settings of each panel under a key of its type and a
-name, and the arrangement of the panels as a tree.
+Both applications import the file. It has the settings of each panel, under a key from type and
+name of the panel, and the arrangement of the panels as a tree.
 """
 
 import json
@@ -24,11 +24,11 @@ from rbdyn_ros.ros.layouts.topics import (
     ShownTopic,
 )
 
-#: Topics that the 3D panel draws.
+#: Types of the topics that the 3D panel draws.
 DRAWN = (CLOUD, SCAN, MARKERS)
 #: Keys of a panel's title in Foxglove and Lichtblick.
 TITLES = ("foxglovePanelTitle", "lichtblickPanelTitle")
-#: Share of the width for the 3D panel [%].
+#: Width of the 3D panel as a share of the window [%].
 WIDTH = 60
 
 
@@ -39,8 +39,8 @@ def foxglove_layout(
 
     Args:
         topics: topics of the robot.
-        joints: names in the order of joint_states.
-        frame_prefix: frame prefix of the simulator.
+        joints: names of the joints in the order of joint_states.
+        frame_prefix: parameter frame_prefix of the simulator.
     """
     beside: dict[str, dict[str, Any]] = {}
     for topic in topics:
@@ -87,7 +87,7 @@ def _three_d(topics: Sequence[ShownTopic], frame_prefix: str) -> dict[str, Any]:
 def _panels(
     topic: ShownTopic, topics: Sequence[ShownTopic], joints: Sequence[str]
 ) -> list[tuple[str, dict[str, Any]]]:
-    """Return the panels besides the 3D panel that show a topic."""
+    """Return the panels for a topic, besides the 3D panel: key and settings of each."""
     if topic.type == JOINTS:
         return [_joint_plot(topic, joints, kind) for kind in ("position", "effort")]
     if topic.type in PLOTTED:
@@ -112,7 +112,7 @@ def _joint_plot(topic: ShownTopic, joints: Sequence[str], kind: str) -> tuple[st
 
 
 def _plot(title: str, series: dict[str, str]) -> tuple[str, dict[str, Any]]:
-    """Return a plot of numbers, given by their paths, each with its label."""
+    """Return key and settings of a plot; `series` has the label of each number by its path."""
     paths = [
         {"value": path, "label": label, "enabled": True, "timestampMethod": "receiveTime"}
         for path, label in series.items()
@@ -124,7 +124,7 @@ def _plot(title: str, series: dict[str, str]) -> tuple[str, dict[str, Any]]:
 
 
 def _column(names: Sequence[str]) -> str | dict[str, Any]:
-    """Return the arrangement of panels below each other, all of the same height."""
+    """Return an arrangement with the named panels below each other, all of the same height."""
     first, *others = names
     if not others:
         return first

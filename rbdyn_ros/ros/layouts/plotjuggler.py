@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """A layout of PlotJuggler for one robot and its sensors.
 
-PlotJuggler 3 saves the same elements, and its parser of ROS messages gives the series these names:
-`/joint_states/JOINT/position`, or the path in the message below the topic.
+The file has the elements that PlotJuggler 3 saves. PlotJuggler's parser of ROS messages names the
+series `/joint_states/JOINT/position`; for other messages TOPIC/PATH with the path of the number.
 """
 
 from collections.abc import Mapping, Sequence
@@ -10,7 +10,7 @@ from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
 from rbdyn_ros.ros.layouts.topics import JOINTS, ODOMETRY, PLOTTED, ShownTopic
 
-#: The plugin that subscribes to topics, by its name in PlotJuggler, and its settings.
+#: Name in PlotJuggler of the plugin that subscribes to topics, and its settings.
 STREAMER = "ROS2 Topic Subscriber"
 SETTINGS = {
     "use_header_stamp": "true",
@@ -19,13 +19,13 @@ SETTINGS = {
     "boolean_strings_to_number": "true",
     "remove_suffix_from_strings": "true",
 }
-#: Plots of a joint, and of a moving base.
+#: Plotted quantities of the joints, and of a moving base.
 QUANTITIES = ("position", "velocity", "effort")
 MOTION = {"position": "pose/pose/position", "speed": "twist/twist/linear"}
-#: Colours of the series of a plot, in turn.
+#: Colours of the series of a plot; after the last colour they repeat.
 COLOURS = ("#1f6fb4", "#d9541a", "#2f9e44", "#9c36b5", "#e0a100", "#0c8599", "#7a4a2b", "#868e96")
 WINDOW = {"name": "Main Window", "parent": "main_window"}
-#: Time that is kept while data stream in [s].
+#: Time span of the received data that PlotJuggler keeps [s].
 BUFFER = "60"
 
 
@@ -34,7 +34,7 @@ def plotjuggler_layout(topics: Sequence[ShownTopic], joints: Sequence[str]) -> s
 
     Args:
         topics: topics of the robot.
-        joints: names in the order of joint_states.
+        joints: names of the joints in the order of joint_states.
     """
     tabs: dict[str, dict[str, list[str]]] = {"joints": {}, "sensors": {}}
     heard = []
@@ -60,7 +60,7 @@ def plotjuggler_layout(topics: Sequence[ShownTopic], joints: Sequence[str]) -> s
 
 
 def _plots(topic: ShownTopic, joints: Sequence[str]) -> dict[str, list[str]]:
-    """Return the series of each plot of a topic, by the title of the plot."""
+    """Return the names of the series in each plot of a topic, by the title of the plot."""
     if topic.type == JOINTS:
         return {kind: [f"{topic.name}/{joint}/{kind}" for joint in joints] for kind in QUANTITIES}
     if topic.type == ODOMETRY:
@@ -74,7 +74,7 @@ def _plots(topic: ShownTopic, joints: Sequence[str]) -> dict[str, list[str]]:
 
 
 def _add_tab(window: Element, name: str, plots: Mapping[str, Sequence[str]]) -> None:
-    """Add plots below each other, all of the same height."""
+    """Add a tab with plots below each other, all of the same height; `plots` has their series."""
     tab = SubElement(window, "Tab", tab_name=name, containers="1")
     sizes = ";".join([f"{1.0 / len(plots):.6f}"] * len(plots))
     places = SubElement(

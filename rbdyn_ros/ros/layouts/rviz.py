@@ -18,7 +18,7 @@ from rbdyn_ros.ros.layouts.topics import (
 from rbdyn_ros.ros.simulator.rviz_config import rviz_config
 from rbdyn_ros.share import share_dir
 
-#: The displays of RViz by the type of the messages; robot and markers are in config/sim.rviz.
+#: Class of the RViz display for each type of message; config/sim.rviz has robot and markers.
 DISPLAYS = {
     CLOUD: "PointCloud2",
     IMAGE: "Image",
@@ -28,7 +28,7 @@ DISPLAYS = {
     SCAN: "LaserScan",
     WRENCH: "Wrench",
 }
-#: Best effort: a late reading is of no use.
+#: QoS of the displays: best effort, because a late reading is of no use.
 QOS = {
     "Depth": 5,
     "History Policy": "Keep Last",
@@ -50,7 +50,7 @@ def rviz_layout(topics: Sequence[ShownTopic], namespace: str = "", frame_prefix:
     Args:
         topics: topics of the robot.
         namespace: namespace of the simulator; empty: the root namespace.
-        frame_prefix: frame prefix of the simulator; it is empty or ends with a slash.
+        frame_prefix: parameter frame_prefix of the simulator; empty, or with a slash at its end.
     """
     template = (share_dir() / "config" / "sim.rviz").read_text(encoding="utf-8")
     displays = [_display(topic) for topic in topics if topic.type in DISPLAYS]

@@ -25,7 +25,7 @@ CAMERA_INFO, RANGE = "sensor_msgs/msg/CameraInfo", "sensor_msgs/msg/Range"
 SCAN, CLOUD = "sensor_msgs/msg/LaserScan", "sensor_msgs/msg/PointCloud2"
 FIELD, FIX = "sensor_msgs/msg/MagneticField", "sensor_msgs/msg/NavSatFix"
 POSE = "geometry_msgs/msg/PoseWithCovarianceStamped"
-#: Plotted numbers by type of message: paths in the message, each with its label.
+#: Plotted numbers of each type of message: the label of each number by its path in the message.
 PLOTTED = {
     WRENCH: {f"wrench.force.{axis}": f"force {axis}" for axis in "xyz"},
     IMU: {f"linear_acceleration.{axis}": f"acceleration {axis}" for axis in "xyz"},
@@ -41,9 +41,9 @@ class ShownTopic:
     """A topic in a layout.
 
     Attributes:
-        name: full name.
+        name: full name of the topic.
         type: type of its messages.
-        title: title of the plot.
+        title: title of its plot.
     """
 
     name: str
@@ -75,7 +75,7 @@ def shown_topics(
 
 
 def _rows(spec: Spec) -> Iterator[tuple[str, str, str]]:
-    """Yield the topics of a sensor; joint torques are plotted with joint_states."""
+    """Yield the topics of a sensor; a sensor of joint torque has none, see joint_states."""
     name = spec.name
     if isinstance(spec, LidarSpec):
         kind = ("scan", SCAN) if is_planar(spec) else ("points", CLOUD)

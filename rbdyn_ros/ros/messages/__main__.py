@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`python -m rbdyn_ros.ros.messages`: build the message packages now, even if they exist."""
+"""`python -m rbdyn_ros.ros.messages` builds the message packages, even if they exist already."""
 
 import sys
 

@@ -22,12 +22,12 @@ from rbdyn_ros.ros import rclpy_is_a_wheel
 from rbdyn_ros.ros.messages import sources
 
 PREFIX = Path(sys.prefix)
-#: Sources, build trees and logs; removed after a build that succeeds.
+#: Folder of sources, build trees and logs; removed after a successful build.
 BUILD = PREFIX / "rbdyn_messages"
-#: The versions and field lists that the packages were built for; written last.
+#: File with the versions and field lists of the built packages; a build writes it last.
 STAMP = PREFIX / "share" / sources.OWN / "built_for"
 
-#: The include folders of the machine the wheels were built on, as their CMake exports name them.
+#: Include folders in the wheels' CMake exports, from the machine on which the wheels were built.
 PYTHON_INCLUDE = re.compile(r'[^;"]*/include/python3\.\d+(?=[;"])')
 NUMPY_INCLUDE = re.compile(r'[^;"]*/numpy/(?:_core|core)/include(?=[;"])')
 
@@ -48,7 +48,7 @@ def provide() -> None:
 
 
 def is_built() -> bool:
-    """Return whether the packages were built for these field lists and this ROS 2."""
+    """Return whether the packages were built for the present field lists and ROS 2."""
     try:
         return STAMP.read_text(encoding="ascii") == _versions()
     except (RbdynError, OSError):
@@ -57,7 +57,7 @@ def is_built() -> bool:
 
 @contextmanager
 def no_other_build() -> Iterator[int]:
-    """Wait until no other process builds into this environment; yield the file that is locked."""
+    """Wait until no other process builds into this environment; yield the locked file."""
     lock = os.open(PREFIX, os.O_RDONLY)
     try:
         try:
@@ -74,11 +74,11 @@ def build(lock: int) -> None:
     """Build all packages into this environment.
 
     Args:
-        lock: from `no_other_build`. The compilers inherit it: if this process is killed, another
-            process waits until they have ended.
+        lock: the file from `no_other_build`. The compilers inherit it, so if this process is
+            killed, another process waits until the compilers have ended.
 
     Raises:
-        RbdynError: something is missing, or a package cannot be built.
+        RbdynError: a tool is missing, or a package cannot be built.
     """
     _check_tools()
     STAMP.unlink(missing_ok=True)
@@ -152,7 +152,7 @@ def _use_local_includes() -> None:
 
 
 def _build_package(source: Path, lock: int) -> None:
-    """Build and install one package."""
+    """Build and install the package in the folder `source`; raise RbdynError if that fails."""
     tree, log = BUILD / source.name, BUILD / f"{source.name}.log"
     configure = ["cmake", "-G", "Ninja", "-S", str(source), "-B", str(tree)]
     configure += [f"-DCMAKE_INSTALL_PREFIX={PREFIX}", f"-DPython3_EXECUTABLE={sys.executable}"]
@@ -170,7 +170,7 @@ def _build_package(source: Path, lock: int) -> None:
 def _remove(name: str) -> None:
     """Remove an older build of a package.
 
-    Its libraries may be in use by a node: their files are replaced, never written to.
+    A node may be using its libraries, so their files must be replaced and not overwritten.
     """
     for path in (PREFIX / "lib").glob(f"lib{name}__*"):
         path.unlink()
@@ -179,7 +179,7 @@ def _remove(name: str) -> None:
 
 
 def _run(command: list[str], log: Path, lock: int) -> None:
-    """Run a command with its output in a log; raise RbdynError if it fails."""
+    """Run a command and append its output to a log file; raise RbdynError if it fails."""
     env = dict(os.environ, PATH=_search_path())
     env["AMENT_PREFIX_PATH"] = env["CMAKE_PREFIX_PATH"] = str(PREFIX)
     with log.open("ab") as file:

@@ -2,10 +2,10 @@
 find_package(ament_cmake REQUIRED)
 find_package(rosidl_default_generators REQUIRED)
 
-# Python needs no C++ bindings; without them this takes half the time
+# Python needs no C++ bindings; without them the build takes half the time.
 list(FILTER AMENT_EXTENSIONS_rosidl_generate_idl_interfaces EXCLUDE REGEX "_cpp")
 
-# One source file per library: compilers spend most time on headers, and now read them once.
+# Compilers spend most of the time on headers, so join the sources of each library to one file.
 function(join_sources)
   foreach(part typesupport_c typesupport_fastrtps_c typesupport_introspection_c generator_py)
     set_target_properties(${PROJECT_NAME}__rosidl_${part} PROPERTIES

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""ROS packages written from the lists of fields in this folder."""
+"""Write ROS packages from the lists of fields in this folder."""
 
 import configparser
 import hashlib
@@ -69,7 +69,7 @@ def fields_hash() -> str:
 
 
 def package_folders(folder: Path) -> list[Path]:
-    """Return the folders of all packages; the packages listed here are written into `folder`.
+    """Return the folders of all packages; write the packages of the `.ini` files into `folder`.
 
     Raises:
         ParameterError: this package was installed without its data files.
@@ -79,7 +79,7 @@ def package_folders(folder: Path) -> list[Path]:
 
 
 def write_package(source: Path, folder: Path) -> Path:
-    """Write the ROS package that a list of fields describes; return its folder in `folder`."""
+    """Write the ROS package of the `.ini` file `source` into `folder`; return its subfolder."""
     reader = configparser.ConfigParser(delimiters=("=",), comment_prefixes=(";",), strict=True)
     reader.read_string(source.read_text(encoding="ascii"), source=str(source))
     name = source.stem

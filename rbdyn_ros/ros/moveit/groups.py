@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The planning groups of a robot: the chain of joints that is its arm, and its gripper."""
+"""The planning groups of a robot: its arm, a chain of joints, and its gripper."""
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
@@ -12,10 +12,10 @@ from rbdyn_ros.errors import Finding, ParameterError, did_you_mean, listing, quo
 from rbdyn_ros.model.model import Model
 from rbdyn_ros.ros.common.gripper.grippers import Gripper, gripper_of, presets_of
 
-#: Name of the tool frame in ROS-Industrial; the link's name may have a prefix.
+#: Name of the tool frame in ROS-Industrial; in a robot it may have a prefix.
 TOOL = "tool0"
 
-#: By link: the joint towards the base, and the link at its other end.
+#: For each link: the joint that carries it, and the link at the other end of this joint.
 Rises = Mapping[str, tuple[Joint, str]]
 
 
@@ -24,7 +24,7 @@ class Groups:
     """The groups that MoveIt plans for.
 
     Attributes:
-        root: link of the robot that is fixed in the world.
+        root: root link of the robot, fixed to the world.
         base, tip: links at the ends of the arm.
         joints: joints of the arm, from the base to the tip.
         limits: limits of these joints.
@@ -92,7 +92,7 @@ def groups_of(m: Model, description: Description, tip: str = "", gripper: str = 
 
 
 def _path(link: str, rises: Rises) -> list[tuple[str, Joint]]:
-    """Return a link and the links above it except the root, each with its carrying joint."""
+    """Return the links from a link towards the root, without the root; each with its joint."""
     path = []
     while link in rises:
         joint, above = rises[link]
@@ -102,7 +102,11 @@ def _path(link: str, rises: Rises) -> list[tuple[str, Joint]]:
 
 
 def _last(tip: str, rises: Rises, moving: Collection[str]) -> str:
-    """Return the last link, up to the tip, that arm joints carry, or raise ParameterError."""
+    """Return the link nearest to the tip whose own joint is in `moving`.
+
+    Raises:
+        ParameterError: there is no such joint between the base and the tip.
+    """
     for link, joint in _path(tip, rises):
         if joint.name in moving:
             return link
@@ -111,7 +115,11 @@ def _last(tip: str, rises: Rises, moving: Collection[str]) -> str:
 
 
 def _end_of_chain(m: Model, rises: Rises, moving: Collection[str]) -> str:
-    """Return the last link that a joint of the only chain carries, or raise ParameterError."""
+    """Return the link at the end of the only chain of `moving` joints.
+
+    Raises:
+        ParameterError: there is no such joint, or there are several chains.
+    """
     carried = [link for link, (joint, _) in rises.items() if joint.name in moving]
     inner = {above for link in carried for above, _ in _path(link, rises)[1:]}
     ends = [link for link in carried if link not in inner]
@@ -126,7 +134,7 @@ def _end_of_chain(m: Model, rises: Rises, moving: Collection[str]) -> str:
 
 
 def _hand(hand: Gripper, rises: Rises) -> tuple[tuple[str, ...], str]:
-    """Return the links of a gripper, and the link that carries it.
+    """Return the links of a gripper, and the link of the arm that carries the gripper.
 
     The palm, which carries the fingers, belongs to the gripper if a fixed joint connects it to the
     arm.
@@ -139,7 +147,7 @@ def _hand(hand: Gripper, rises: Rises) -> tuple[tuple[str, ...], str]:
 
 
 def _tool(last: str, rises: Rises) -> str:
-    """Return the tool frame on the last link that moves: tool0, or the end of a fixed chain."""
+    """Return the tool frame on link `last`: tool0, the end of a fixed chain, or `last` itself."""
     fixed = [last]
     for link in fixed:
         joints = rises.items()

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The files of a configuration package of MoveIt 2, as its setup assistant arranges them.
 
-The keys are those that move_group reads (moveit_configs_utils, moveit_simple_controller_manager,
-srdfdom). Settings that MoveIt ships for every robot, such as those of OMPL, are left to its own
-files: their keys differ between the distributions of ROS 2.
+The files have the keys that move_group reads (moveit_configs_utils,
+moveit_simple_controller_manager, srdfdom). Settings that MoveIt ships for every robot, such as the
+settings of OMPL, are left out, because their keys differ between the distributions of ROS 2.
 """
 
 import html
@@ -29,21 +29,21 @@ from rbdyn_ros.share import share_dir
 TEMPLATES = Path(__file__).parent / "templates"
 #: End of the names of configuration packages.
 SUFFIX = "_moveit_config"
-#: Number of joints that an arm needs to put its tip into every pose.
+#: Number of joints that an arm needs to bring its tip to any pose.
 SIX = 6
-#: A goal of a gripper is reached within this share of its stroke.
+#: A gripper has reached its goal within this share of its stroke.
 REACHED = 0.02
-#: Limits of the tip for Pilz: [m/s, m/s^2, m/s^2, rad/s].
+#: Limits of the tip's motion for the Pilz planner [m/s, m/s^2, m/s^2, rad/s].
 CARTESIAN = {
     "max_trans_vel": 1.0,
     "max_trans_acc": 2.25,
     "max_trans_dec": -5.0,
     "max_rot_vel": 1.57,
 }
-#: Matches a comment, or a mesh of a URDF in three groups: the text up to its name, the quotation
-#: mark, and the name.
+#: Matches a comment, or a mesh element of a URDF. Its groups are the text before the quotation
+#: mark and the mark, the mark, and the mesh's name.
 MESH = re.compile(r'<!--.*?-->|(<mesh\b[^>]*?\bfilename\s*=\s*(["\']))(.*?)\2', re.DOTALL)
-#: Acceleration with which MoveIt plans for a joint without a limit [rad/s^2 or m/s^2].
+#: Acceleration limit for MoveIt of a joint that has none in the robot file [rad/s^2 or m/s^2].
 ACCELERATION = 1.0
 ADDRESS, MESHES = "package://", "meshes"
 
@@ -54,7 +54,7 @@ class MoveItPackage:
 
     Args:
         name: name of the package.
-        urdf: text of the robot.
+        urdf: text of the robot's URDF.
         meshes: finds the meshes of the robot.
         semantics: groups, states and pairs of links of the robot.
     """
@@ -66,7 +66,7 @@ class MoveItPackage:
 
     @property
     def stem(self) -> str:
-        """The name of the robot's files."""
+        """Name of the robot's files, without the suffix."""
         return self.name.removesuffix(SUFFIX)
 
     def files(self) -> dict[str, str | bytes]:
@@ -102,9 +102,9 @@ class MoveItPackage:
         }
 
     def _copies(self) -> dict[str, Path]:
-        """Return the meshes that the package has, by their paths in it.
+        """Return the mesh files to copy into the package, by their paths in the package.
 
-        Meshes of a package that ROS finds stay there.
+        Meshes in a package that ROS finds are not copied.
         """
         copies: dict[str, Path] = {}
         for path in dict.fromkeys(filter(None, map(self._file, _names(self.urdf)))):
@@ -112,15 +112,12 @@ class MoveItPackage:
         return copies
 
     def missing(self) -> list[str]:
-        """Return the meshes that are neither copied nor in a package that ROS finds."""
+        """Return the names of meshes that are neither copied nor in a package that ROS finds."""
         names = _names(self.urdf)
         return [name for name in names if not (_is_in_package(name) or self._file(name))]
 
     def _file(self, name: str) -> Path | None:
-        """Return the file of a mesh to copy.
-
-        Return None if the mesh is in a package, or no file is found.
-        """
+        """Return the file of a mesh; None if it is in a package that ROS finds, or not found."""
         if _is_in_package(name):
             return None
         try:
@@ -129,7 +126,7 @@ class MoveItPackage:
             return None
 
     def _urdf(self, places: Mapping[Path, str]) -> str:
-        """Return the URDF with the addresses of copied meshes."""
+        """Return the URDF with new addresses of the copied meshes, whose paths are `places`."""
 
         def addressed(found: re.Match[str]) -> str:
             path = self._file(html.unescape(found[3])) if found[3] else None
@@ -175,7 +172,7 @@ def _names(urdf: str) -> list[str]:
 
 
 def _place(path: Path, taken: Container[str]) -> str:
-    """Return a free path for a mesh, in letters that every address may have."""
+    """Return a path for a mesh that is not taken and needs no escaping in an address."""
     folder, name = (re.sub(r"[^A-Za-z0-9._-]", "_", x) for x in (path.parent.name, path.name))
     while f"{MESHES}/{folder}/{name}" in taken:
         folder += "_"
@@ -183,7 +180,7 @@ def _place(path: Path, taken: Container[str]) -> str:
 
 
 def _is_in_package(name: str) -> bool:
-    """Return whether a mesh is in a package of a workspace that is sourced."""
+    """Return whether a mesh is in a package of a sourced workspace."""
     if not name.startswith(ADDRESS):
         return False
     package = name.split("/")[2]
@@ -192,10 +189,10 @@ def _is_in_package(name: str) -> bool:
 
 
 def joint_limits(semantics: RobotSemantics, acceleration: float = math.inf) -> dict[str, Any]:
-    """Return joint_limits.yaml or moveit_joint_limits.yaml: the limits of the robot.
+    """Return the limits of the robot for joint_limits.yaml or moveit_joint_limits.yaml.
 
     The simulator and arm_controller also read joint_limits.yaml next to the robot, and refuse
-    faster motions. Pilz plans no motion without a limit of acceleration, so MoveIt reads
+    faster motions. The Pilz planner needs acceleration limits, so MoveIt reads
     moveit_joint_limits.yaml, which has such a limit for each joint.
 
     Args:
@@ -225,7 +222,7 @@ def _limit(kind: str, most: float, usual: float = math.inf) -> dict[str, Any]:
 
 
 def kinematics(groups: Groups) -> dict[str, Any]:
-    """Return kinematics.yaml; with fewer than six joints only the tip's position is solved for."""
+    """Return kinematics.yaml; IK solves only for the tip's position with fewer than six joints."""
     solver: dict[str, Any] = {
         "kinematics_solver": "kdl_kinematics_plugin/KDLKinematicsPlugin",
         "kinematics_solver_search_resolution": 0.005,
@@ -239,7 +236,7 @@ def kinematics(groups: Groups) -> dict[str, Any]:
 def controllers(groups: Groups) -> dict[str, Any]:
     """Return moveit_controllers.yaml: the actions of arm_controller and of the simulated gripper.
 
-    The name of an action is the name of the controller, then action_ns.
+    The name of an action is CONTROLLER/action_ns.
     """
     arm = {
         "type": "FollowJointTrajectory",
@@ -281,12 +278,12 @@ def simulator(semantics: RobotSemantics) -> dict[str, Any]:
 
 
 def arm_controller(groups: Groups) -> dict[str, Any]:
-    """Return the parameters of the controller."""
+    """Return the parameters of the arm controller."""
     return {"arm_controller": {"ros__parameters": {"joints": list(groups.joints)}}}
 
 
 def rviz() -> str:
-    """Return the configuration of RViz, with MoveIt's display."""
+    """Return a configuration of RViz that includes MoveIt's display."""
     display = {
         "Class": "moveit_rviz_plugin/MotionPlanning",
         "Name": "MotionPlanning",

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The SRDF of a robot: its groups, end effector, named states and pairs of links."""
+"""Write the SRDF of a robot: its groups, end effector, named states and pairs of links."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -21,7 +21,7 @@ from rbdyn_ros.report.self_collision import (
 from rbdyn_ros.ros.moveit.groups import Groups
 
 ARM, GRIPPER = "arm", "gripper"
-#: State of the arm at the start of the simulation, if the robot has no named state.
+#: Name of the arm's state at the start of the simulation, if the robot has no named state.
 HOME = "home"
 
 
@@ -32,10 +32,10 @@ class RobotSemantics:
     Args:
         m: the Model.
         groups: the groups of the robot.
-        collisions: frequency of overlaps of links; None: the robot has no collision geometries.
-        allowed, enabled: further pairs of links that may overlap, and pairs that may not overlap,
-            from an SRDF of the robot.
-        given: states of the robot's SRDF.
+        collisions: how often pairs of links overlap; None: the robot has no collision geometries.
+        allowed, enabled: pairs of links that may overlap, and pairs that must not overlap, from
+            an existing SRDF of the robot.
+        given: named states in this SRDF.
     """
 
     m: Model
@@ -48,7 +48,7 @@ class RobotSemantics:
     def states(self) -> dict[str, dict[str, float]]:
         """Return positions of the arm [rad or m] by state and joint.
 
-        They are the given states with a joint of the arm, or else HOME.
+        The states are all given states with a joint of the arm; without any, the state HOME.
         """
         names = self.groups.joints
         found = {one.name: one for one in self.given if not one.positions.keys().isdisjoint(names)}
@@ -56,9 +56,10 @@ class RobotSemantics:
         return {name: self._positions(one) for name, one in rows.items()}
 
     def gripper_states(self) -> dict[str, dict[str, float]]:
-        """Return positions of the gripper by state.
+        """Return positions of the gripper [rad or m] by state and joint; {} without a gripper.
 
-        They are open and closed, or the ends of the stroke, and given states of the gripper alone.
+        The states are open and closed (without a preset: lower and upper, the ends of the stroke),
+        and all given states with the gripper's joint but no joint of the arm.
         """
         hand = self.groups.gripper
         if hand is None:
@@ -76,7 +77,7 @@ class RobotSemantics:
         }
 
     def checked(self) -> list[LinkPair]:
-        """Return the pairs of links that MoveIt checks for collision."""
+        """Return the pairs of links that MoveIt checks for collision; [] without geometries."""
         found = self.collisions
         if found is None:
             return []
@@ -99,7 +100,7 @@ class RobotSemantics:
         return srdf_document(self.m.name, lines, "rbdyn moveit")
 
     def _positions(self, state: GroupState) -> dict[str, float]:
-        """Return positions within the limits: MoveIt refuses to plan from positions outside."""
+        """Return the arm's positions clamped to the limits, because MoveIt refuses others."""
         m, limits, names = self.m, self.groups.limits, self.groups.joints
         qpos = m.qpos0[m.jnt_qposadr[[m.jnt_names.index(name) for name in names]]]
         for k, name in enumerate(names):
@@ -132,7 +133,7 @@ class RobotSemantics:
         return lines
 
     def _root(self) -> list[str]:
-        """Return the virtual joint to the root from the world frame of the simulator."""
+        """Return the line of the virtual joint from the simulator's world frame to the root."""
         root = self.groups.root
         if root == WORLD:
             return []
@@ -140,7 +141,7 @@ class RobotSemantics:
         return [f"  {xml_tag('virtual_joint', '/', **fixed, child_link=root)}"]
 
     def _passive(self) -> list[str]:
-        """Return the joints that move but cannot be commanded."""
+        """Return the names of joints that move but cannot be commanded."""
         m = self.m
         return [
             name
@@ -150,5 +151,5 @@ class RobotSemantics:
 
 
 def _number(state: GroupState, joint: str) -> float:
-    """Return the position of a joint with one coordinate."""
+    """Return the position of a joint with one coordinate in a state."""
     return float(np.ravel(state.positions[joint])[0])

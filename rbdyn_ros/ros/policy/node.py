@@ -31,15 +31,15 @@ from rbdyn_ros.ros.common.unitree.robots import LOW_CMD, LOW_STATE
 from rbdyn_ros.ros.policy.parameters import PARAMETERS
 from rbdyn_ros.ros.policy.unitree import Rise, UnitreeMotors
 
-#: Interval at which the node checks whether inputs arrive [s].
+#: Interval of the checks whether inputs arrive [s].
 POLL = 1.0
-#: Number of states that can wait for the node.
+#: Length of the queue of states.
 DEPTH = 1000
-#: A simulator in lock-step repeats a state if it gets no answer. The node repeats an answer only
-#: if it sent the answer longer ago than this: a later answer may still arrive [s].
+#: A simulator in lock-step repeats a state if it gets no answer. The node repeats its answer only
+#: after this time [s], because the first answer may still be on its way.
 LOST = 0.5
-#: Number of times that the last command is sent, because a robot may lose a command, and time
-#: between two commands [s].
+#: Number of times that the last command is sent, because a robot may lose a command; and the time
+#: between two of these commands [s].
 REPEATS, PAUSE = 20, 0.005
 
 
@@ -48,7 +48,7 @@ class PolicyNode(process.ManagedNode):
 
     Args:
         stop: set when a signal ends the process.
-        policy: path that overrides the parameter; None: use the parameters.
+        policy: path of a policy file that overrides parameter `policy`; None: use the parameter.
     """
 
     def __init__(self, stop: threading.Event, policy: str | None = None) -> None:
@@ -60,7 +60,7 @@ class PolicyNode(process.ManagedNode):
         self._active, self._reported = False, ""
         self._seen = Counter[str]()  # messages and answers since the last poll
         self._stamp = -1  # the stamp of the newest joint state
-        self._last, self._sent = -1, 0.0  # stamp of the latest answer, and its wall time
+        self._last, self._sent = -1, 0.0  # stamp and wall time of the latest answer
 
     def declare(self) -> SimpleNamespace:
         """Declare the parameters and return their values."""
@@ -101,7 +101,7 @@ class PolicyNode(process.ManagedNode):
             self._subscribe(Twist, "cmd_vel", self._set_command)
 
     def _open_low_level(self, motors: UnitreeMotors) -> None:
-        """Exchange messages with a robot of Unitree."""
+        """Open the topics lowstate and lowcmd of a robot of Unitree."""
         if motors.idle:
             text = f"motors that the policy does not move stay off: {', '.join(motors.idle)}"
             self.get_logger().warning(text)
@@ -143,7 +143,10 @@ class PolicyNode(process.ManagedNode):
         )
 
     def deactivate(self) -> bool:
-        """Stop answering; damp motors of Unitree, leave other joints as they are; return True."""
+        """Stop answering, damp the motors of a Unitree robot, and return True.
+
+        Joints of other robots get no further command.
+        """
         with self._lock:
             commands, self._active = self._active and self._last >= 0, False
         if commands and self._unitree is not None and self.values.end_damping > 0.0:
@@ -159,7 +162,7 @@ class PolicyNode(process.ManagedNode):
         return POLL
 
     def poll(self) -> None:
-        """Log the missing input while no state is answered, once for each missing input."""
+        """If no state was answered since the last poll, log the reason, unless it was logged."""
         seen, self._seen = self._seen, Counter()
         if seen["answers"] or not self._active:
             self._reported = ""
@@ -168,7 +171,7 @@ class PolicyNode(process.ManagedNode):
             self.get_logger().warning(f"nothing is commanded: {reason}")
 
     def _reason(self, seen: Counter[str]) -> str:
-        """Return the reason why nothing was answered in the last interval."""
+        """Return the reason why no state was answered, from the counts of the last interval."""
         for topic in self._state_topics:
             if not seen[topic]:
                 return f"no message on {topic} was accepted"
@@ -178,7 +181,7 @@ class PolicyNode(process.ManagedNode):
         return f"the stamps of {' and '.join(self._state_topics)} are further apart than {limit}"
 
     def end(self) -> None:
-        """Stop answering."""
+        """Stop answering, as `deactivate` does."""
         self.deactivate()
 
     # topics
@@ -261,7 +264,7 @@ class PolicyNode(process.ManagedNode):
                 self._pacer.set_command(wanted)
 
     def _answer(self, state: JointsState | None, target: Array | None = None) -> None:
-        """Command targets as the answer to a state; None: the policy's targets."""
+        """Answer a state, if given, with position targets; None: with the policy's targets."""
         if state is None or self.stop.is_set():
             return
         now = time.monotonic()

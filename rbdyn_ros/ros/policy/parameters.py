@@ -4,7 +4,7 @@
 from rbdyn_ros.ros.common.settings.parameters import Parameter, group
 from rbdyn_ros.ros.common.unitree.robots import parameter as unitree
 
-#: The topic that has the state of the base.
+#: Topics that can have the state of the base.
 BASES = ("odom", "imu")
 PARAMETERS = (
     *group(

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The messages between a policy and a robot of Unitree: lowstate in, lowcmd out."""
+"""Convert messages between a policy and a robot of Unitree: lowstate in, lowcmd out."""
 
 import math
 from typing import Any
@@ -16,9 +16,9 @@ from rbdyn_ros.policies.spec import PolicySpec
 from rbdyn_ros.ros.common.unitree.records import UnitreeRecord
 from rbdyn_ros.ros.common.unitree.robots import NO_POSITION, ROBOTS, unitree_messages
 
-#: Nanoseconds of a `tick` of LowState, and after how many ticks the number begins at 0 again.
+#: Length of a `tick` of LowState [ns], and the number of ticks after which it is 0 again.
 TICK, WRAP = 1_000_000, 2**32
-#: Longest time by which one state advances the rise of the joints [s].
+#: One state advances the rise of the joints by at most this time [s].
 LONGEST = 0.05
 
 
@@ -26,11 +26,11 @@ class UnitreeMotors:
     """The motors that a policy moves.
 
     Args:
-        name: name of the robot.
+        name: name of the robot, as in parameter `unitree`.
         spec: spec of the policy.
 
     Attributes:
-        messages: has LowCmd and LowState.
+        messages: module with LowCmd and LowState.
         idle: motors that the policy does not move; they stay off.
 
     Raises:
@@ -63,7 +63,7 @@ class UnitreeMotors:
         self._last, self._turns = 0, 0
 
     def state(self, message: Any) -> tuple[JointsState, BaseState]:
-        """Return the joints of the policy and the root link, with the same stamp.
+        """Return the state of the policy's joints and of the root link in a LowState.
 
         Raises:
             RbdynError: a number is not finite, or the quaternion is not of length 1.
@@ -81,14 +81,14 @@ class UnitreeMotors:
         numbers = [*position, *velocity, *rate, turn, speed]
         if not (np.isfinite(numbers).all() and abs(norm - 1.0) < 1e-3):
             raise refusal("its numbers are not finite, or its quaternion is not of length 1")
-        # commands need the robot's version, or the robot refuses them
+        # a robot refuses commands without its version
         if self._version is not None:
             self._row[self._version] = message.mode_machine
         state = JointsState(self._stamp(message.tick), position, velocity)
         return state, BaseState(*_before(turn, speed, quat / norm, rate), np.zeros(3))
 
     def _stamp(self, tick: int) -> int:
-        """Return the time of a tick, which begins at 0 again after 50 days [ns]."""
+        """Return the time of a tick [ns]; the number of ticks begins at 0 again after 50 days."""
         if tick < self._last - WRAP // 2:
             self._turns += 1
         self._last = tick
@@ -98,7 +98,7 @@ class UnitreeMotors:
         """Return the serialised LowCmd of position targets (n) in the order of the policy.
 
         Raises:
-            RbdynError: a target is so large that its motor would follow no position.
+            RbdynError: a target is so large that the motor would not control its position.
         """
         if (most := float(np.abs(target).max())) >= NO_POSITION:
             limit = f"a motor takes less than {NO_POSITION:g}"
@@ -108,7 +108,7 @@ class UnitreeMotors:
         return self._record.message(self._row)
 
     def damped(self, damping: float) -> bytes:
-        """Return the serialised LowCmd with which the motors only damp motion [N m s/rad]."""
+        """Return the serialised LowCmd that only damps the motors; damping [N m s/rad]."""
         row, places = self._row.copy(), self._record.places
         for k in self._numbers:
             row[places[f"motor_cmd[{k}].q"]] = NO_POSITION
@@ -117,13 +117,14 @@ class UnitreeMotors:
 
 
 class Rise:
-    """The motion of the joints from where they are to a pose, before a policy acts.
+    """The motion of the joints from their present positions to a pose, before a policy acts.
 
-    It advances by at most LONGEST with each state: the joints must not jump if states were lost.
+    Each state advances the motion by at most LONGEST, so that the joints do not jump if states are
+    lost.
 
     Args:
-        pose: (n,) positions at its end [rad].
-        duration: [s]; 0: no such motion.
+        pose: (n,) positions at the end of the motion [rad].
+        duration: duration of the motion [s]; 0: no motion.
     """
 
     def __init__(self, pose: Array, duration: float) -> None:
@@ -131,13 +132,13 @@ class Rise:
         self.restart()
 
     def restart(self) -> None:
-        """Begin with the next state."""
+        """Begin the motion again at the next state."""
         self._from: JointsState | None = None
 
     def target(self, state: JointsState) -> Array | None:
-        """Return the position targets (n,) for a state, or None from the end of the motion on."""
+        """Return the position targets (n,) for a state, or None after the end of the motion."""
         begun = self._from
-        if begun is None or state.stamp < begun.stamp:  # time was reset
+        if begun is None or state.stamp < begun.stamp:  # the first state, or time was reset
             begun = self._from = state
             self._passed, self._newest = 0.0, state.stamp
         since, self._newest = (state.stamp - self._newest) / NANOSECONDS, state.stamp
@@ -148,13 +149,13 @@ class Rise:
 
 
 def _before(turn: float, speed: float, quat: Array, rate: Array) -> tuple[Array, Array]:
-    """Return orientation and angular velocity of the link before a joint about z.
+    """Return orientation and angular velocity of the parent link of a joint about z.
 
     Args:
         turn: position of the joint [rad].
         speed: speed of the joint [rad/s].
-        quat: orientation of the link behind it, w, x, y, z.
-        rate: angular velocity of that link, in its axes [rad/s].
+        quat: orientation of the child link, w, x, y, z.
+        rate: angular velocity of the child link, in its axes [rad/s].
     """
     c, s = math.cos(0.5 * turn), math.sin(0.5 * turn)
     w, x, y, z = quat.tolist()

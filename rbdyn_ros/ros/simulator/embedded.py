@@ -16,17 +16,18 @@ from rbdyn_ros.ros.messages.build import provide
 from rbdyn_ros.ros.simulator.node import Simulator
 from rbdyn_ros.ros.simulator.setup import Setup
 
-#: Topics that command a robot in lock-step.
+#: Topics for commands in lock-step.
 COMMANDS = ("joint_commands", "joint_commands_by_mode")
-#: Additional time that the other side of a connection may need [s].
+#: Time [s] that the other side may need to discover this node, after this node has discovered it.
 SETTLING = 0.2
 
 
 @contextmanager
 def embedded(setup: Setup) -> Iterator[Simulator]:
-    """Run a simulator in this process until the end of the block; time has begun.
+    """Run a simulator in this process until the end of the block, and yield its node.
 
-    It uses the ROS domain of the environment, which no other simulator may use.
+    Time has begun in the block. The simulator uses the ROS domain of the environment, which no
+    other simulator may use.
 
     Raises:
         RbdynError: a parameter or the robot is refused.
@@ -46,7 +47,7 @@ def embedded(setup: Setup) -> Iterator[Simulator]:
             node.close()
         rclpy.try_shutdown()
         node = None
-        gc.unfreeze()  # the node has frozen its objects; they hold its threads and sockets
+        gc.unfreeze()  # the node has frozen its objects; collecting them frees threads and sockets
         gc.collect()
 
 
@@ -57,7 +58,7 @@ def has_commander(node: Node) -> bool:
 
 
 def wait_for_commander(node: Node, check: Callable[[], object]) -> None:
-    """Wait until another node is connected; `check` is called meanwhile and may raise."""
+    """Wait until a node receives states and sends commands; meanwhile call `check`, may raise."""
     while not has_commander(node):
         check()
         time.sleep(0.005)

@@ -19,7 +19,7 @@ SIMULATOR = launching.Executable("simulator", tuple(p for p in PARAMETERS if p.n
 
 
 def arguments(params_file: str = "") -> list[DeclareLaunchArgument]:
-    """Return the arguments of every launch file: its own, then the parameters of the node.
+    """Return the arguments that all launch files have; the last are the node's parameters.
 
     Args:
         params_file: default of the argument params_file; empty: no file.
@@ -48,12 +48,12 @@ def arguments(params_file: str = "") -> list[DeclareLaunchArgument]:
 
 
 def simulator(context: Any, namespace: str = "", fixed: dict[str, str] | None = None) -> Node:
-    """Return the simulator that the arguments describe; its end ends the launch.
+    """Return the simulator that the arguments describe; when it ends, the launch ends.
 
     Args:
         context: context of the launch.
         namespace: namespace of the node; empty: the root namespace.
-        fixed: parameters set by the launch file, as YAML; None: no parameters.
+        fixed: parameters that the launch file sets, as YAML; None: it sets none.
     """
     strong = launching.given(context, SIMULATOR)
     weak: dict[str, Any] = {}
@@ -69,7 +69,7 @@ def simulator(context: Any, namespace: str = "", fixed: dict[str, str] | None = 
 
 
 def default_parameter() -> dict[str, Any]:
-    """Return the parameter with the default robot."""
+    """Return the parameter `urdf` with the default robot."""
     return {"urdf": ParameterValue(default_robot(), value_type=str)}
 
 
@@ -79,7 +79,11 @@ def default_robot() -> str:
 
 
 def rviz(context: Any, robots: Iterable[tuple[str, str]]) -> list[Node]:
-    """Return RViz with robots, given by namespace and frame_prefix, if rviz is true.
+    """Return RViz in a list if argument rviz is true, else [].
+
+    Args:
+        context: context of the launch.
+        robots: namespace and frame_prefix of each robot.
 
     Raises:
         RuntimeError: RViz is not installed.
@@ -102,5 +106,5 @@ def rviz(context: Any, robots: Iterable[tuple[str, str]]) -> list[Node]:
 
 
 def sim_time(context: Any) -> dict[str, bool]:
-    """Return the parameter use_sim_time."""
+    """Return the parameter use_sim_time from the argument of this name."""
     return {"use_sim_time": context.launch_configurations["use_sim_time"] == "true"}

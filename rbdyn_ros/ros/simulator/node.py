@@ -45,13 +45,13 @@ from rbdyn_ros.runtime.wakeup import Wakeup
 from rbdyn_ros.view.live.process import ViewProcess
 from rbdyn_ros.view.live.spawned import Spawned
 
-#: Parameters of time, which several robots in one process share.
+#: Parameters about time and the process, which all robots in one process share.
 COMMON = (
     *("time_mode", "real_time_factor", "start_paused", "realtime", "publish_clock", "clock_rate"),
     *("stats_rate", "autostart"),
 )
 
-#: Time to leave the graph once the recording is complete [s].
+#: Time for leaving the graph after the recording is complete [s].
 LEAVING = 1.5
 
 
@@ -59,12 +59,12 @@ class Simulator(RecordedTopics, process.ManagedNode):
     """Simulates one robot, or several, behind ROS 2 topics.
 
     Args:
-        stop: set when a signal requests the end.
+        stop: set when a signal ends the process.
         urdf: path of a robot file that overrides the parameters; None: use the parameters.
         fallback: robot file if the parameters name no robot; None: wait for the topic.
-        imports: Python files of the user, already run; the view runs them too.
-        setup: setup of a simulator inside another program; None: a process of its own.
-        spawned: the process of the view; None: it is started when it is needed.
+        imports: Python files of the user that have already run here; the view runs them too.
+        setup: settings of a simulator inside another program; None: it has its own process.
+        spawned: the process of the view, if it runs already; None: the node starts it if needed.
     """
 
     def __init__(
@@ -103,7 +103,7 @@ class Simulator(RecordedTopics, process.ManagedNode):
     def configure(self) -> None:
         """Load the robots and open all topics and services."""
         values = self.values
-        if values.record:  # record all topics that are opened from now on
+        if values.record:  # the recorder must exist before the topics that it records
             check_recordable(values.record)
             self._recording = NodeRecording(Path(values.record))
             self.recorder = NodeRecorder(self._recording)
@@ -151,7 +151,7 @@ class Simulator(RecordedTopics, process.ManagedNode):
             self._serve_steps()
 
     def _serve_steps(self) -> None:
-        """Answer requests to step; with autostart early requests wait for the loops."""
+        """Serve requests to step; with autostart, early requests wait until the loops run."""
         if self._standard is not None:
             self._standard.start()
 
@@ -169,7 +169,7 @@ class Simulator(RecordedTopics, process.ManagedNode):
         return [self._make_robot(name) for name in names]
 
     def _make_robot(self, name: str) -> Robot:
-        """Make a robot with a node of its own, in a namespace of its name."""
+        """Make a robot with a node of its own, whose namespace is the robot's name."""
         space = f"{self.get_namespace().rstrip('/')}/{name}"
         common = [Parameter(key, value=getattr(self.values, key)) for key in COMMON]
         if self._urdf is not None:
@@ -179,7 +179,7 @@ class Simulator(RecordedTopics, process.ManagedNode):
             recorder,
             self.get_name(),
             context=self.context,
-            # these override the arguments of this process for all its nodes
+            # these override the command line of the process, which applies to all its nodes
             cli_args=["--ros-args", "-r", f"__ns:={space}", "-r", f"__node:={self.get_name()}"],
             parameter_overrides=[*common, Parameter("robots", value=[""])],
         )
@@ -188,7 +188,7 @@ class Simulator(RecordedTopics, process.ManagedNode):
         return Robot(node, name, values, self.get_fully_qualified_name(), recorder)
 
     def connect(self) -> None:
-        """Let the program around the simulator connect its nodes before time begins."""
+        """Call setup.connect, in which the surrounding program connects its nodes."""
         if self._setup is not None:
             self._setup.connect(self)
 
@@ -199,7 +199,7 @@ class Simulator(RecordedTopics, process.ManagedNode):
             if self._simulation.entities.has_world:
                 self._simulation.pause(False)
             return
-        # keep all present objects until the node ends: the collector may skip them
+        # the collector may skip all present objects, because they exist until the node ends
         gc.collect()
         gc.freeze()
         try:
@@ -226,7 +226,7 @@ class Simulator(RecordedTopics, process.ManagedNode):
         self.report_grant(self._robots[0].loop.grant)
 
     def _on_parameters(self, changes: list[Any]) -> SetParametersResult:
-        """Accept all changes of this node's live parameters, or refuse all of them."""
+        """Apply all changes of this node's live parameters, or refuse all of them."""
         several = bool(self.values.robots)
         for change in changes:
             if several and change.name.startswith(params.FAULTS):
@@ -235,7 +235,7 @@ class Simulator(RecordedTopics, process.ManagedNode):
         return self._change(self._robots[0] if self._robots else None, changes)
 
     def _change(self, robot: Robot | None, changes: list[Any]) -> SetParametersResult:
-        """Accept or refuse changes of live parameters; without a robot they apply to this node."""
+        """Apply or refuse changes of the live parameters of a robot's node; None: of this node."""
 
         def act() -> None:
             given = {change.name: change.value for change in changes}
@@ -255,21 +255,22 @@ class Simulator(RecordedTopics, process.ManagedNode):
 
     @property
     def unanswered(self) -> tuple[str, ...]:
-        """The joints whose commands the time of the first robot waits for in lock-step."""
+        """Joints of the first robot for whose commands time waits in lock-step."""
         return self._robots[0].loop.unanswered
 
-    # the process
+    # end and periodic work of the process
 
     @property
     def poll_interval(self) -> float:
         return min(0.2, 1.0 / float(self.values.stats_rate))
 
     def poll(self) -> None:
-        """Check for other simulators and stopped commanders; report statistics.
+        """Check for other simulators and for senders of commands that stopped; report statistics.
 
-        Raise if publishing or a control box failed, or if another simulator was first.
+        Raises an error if publishing or a control box has failed, and RbdynError if another
+        simulator on the same topics started first.
         """
-        if self._claims is not None and self._robots:  # all parts are open
+        if self._claims is not None and self._robots:  # `configure` has opened everything
             self._claims.poll()
             self._claims.check()
             if self._clock_claim is not None:
@@ -282,7 +283,7 @@ class Simulator(RecordedTopics, process.ManagedNode):
                 if self._claims is not None and self._setup is None:
                     robot.foreign.poll(now, self._claims.nodes())
                 if robot.shared_memory is not None:
-                    robot.shared_memory.poll()  # this notes commands, which the watch then judges
+                    robot.shared_memory.poll()  # counts commands, before the watch checks them
                 for reception in robot.receptions:
                     reception.watch.poll(now)
         if self._started and self._statistics is not None:
@@ -291,7 +292,7 @@ class Simulator(RecordedTopics, process.ManagedNode):
             raise self._publisher.failure
 
     def end(self) -> None:
-        """Stop the loops, complete the recording and close all parts; print timings."""
+        """Stop the loops, complete the recording, close everything, and print timings."""
         if self._standard is not None:
             self._standard.close()
         for robot in self._robots:
@@ -300,7 +301,7 @@ class Simulator(RecordedTopics, process.ManagedNode):
             robot.loop.stop()
         if self._publisher is not None:
             self._publisher.stop()
-        # the recording is closed first, so that it is complete even if the rest hangs
+        # close the recording first, so that it is complete even if a later step hangs
         if self._recording is not None:
             self.allow(writer.PATIENCE + LEAVING)  # a slow disk needs time for the backlog
             summary, complete = self._recording.close()
@@ -328,7 +329,7 @@ class Simulator(RecordedTopics, process.ManagedNode):
 
 
 def _check_names(names: Sequence[str]) -> None:
-    """Raise ParameterError about every name that a robot cannot have."""
+    """Raise ParameterError if a name is not allowed for a robot; the message has all of them."""
     findings = [
         Finding(
             "robots",
@@ -360,8 +361,8 @@ def run(
         urdf: path of a robot file that overrides the parameters; None: the parameters name the
             robot.
         fallback: robot file if the parameters name no robot; None: wait for the topic.
-        imports: Python files of the user, already run.
-        spawned: see Simulator.
+        imports: Python files of the user that have already run here.
+        spawned: as for Simulator.
     """
     return process.run(
         lambda stop: Simulator(stop, urdf, fallback, imports, spawned=spawned), args

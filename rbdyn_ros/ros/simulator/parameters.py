@@ -13,9 +13,9 @@ from rbdyn_ros.ros.common.unitree.robots import parameter as unitree
 from rbdyn_ros.runtime.settings import MODES_OF_TIME, ON_TIMEOUT
 
 PARTIAL = ("keep", "zero", "reject")
-#: Prefix of the parameters with the initial position of a joint each.
+#: Prefix of the parameters that each set the initial position of a joint.
 INITIAL = "initial_positions."
-#: Prefix of the parameters of faults between controller and robot.
+#: Prefix of the parameters that simulate faults between controller and robot.
 FAULTS = "faults."
 
 

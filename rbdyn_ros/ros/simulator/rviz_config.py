@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""RViz configuration: config/sim.rviz with a model and the wrenches of each robot."""
+"""Make an RViz configuration from config/sim.rviz with the model and wrenches of each robot."""
 
 import copy
 from collections.abc import Sequence
@@ -20,9 +20,9 @@ def rviz_config(
     """Return a configuration that shows the robots.
 
     Args:
-        template: configuration for one robot without namespace.
-        robots: namespace and frame_prefix of each robot. RViz appends a slash to its prefix, so a
-            frame_prefix must end with one, or be empty.
+        template: configuration for one robot without a namespace.
+        robots: namespace and frame_prefix of each robot. A frame_prefix must be empty or end with
+            a slash, because RViz appends a slash to its own prefix.
         fixed_frame: frame in which everything is drawn.
         more: further displays.
     """

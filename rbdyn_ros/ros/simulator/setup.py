@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Settings, besides the node's parameters, of a program that runs the simulator in itself."""
+"""Settings, besides the node's parameters, for a program that runs the simulator inside itself."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -22,15 +22,15 @@ class Setup:
 
     Attributes:
         parameters: parameters of the node, by name.
-        change: returns the Model to simulate, given the Model of the robot file; both have the
+        change: function from the Model of the robot file to the Model to simulate, which has the
             same coordinates.
-        qpos: (nq,) position at the start; None: as the parameters say.
-        qvel: (nv,) velocity at the start; None: at rest.
+        qpos: (nq,) position at the start; None: from the parameters.
+        qvel: (nv,) velocity at the start; None: zero.
         connect: called with the node when all topics are open, before time begins.
-        watch: called with every record of the loop in order, in the thread that publishes; a state
-            may come again, with a fault.
-        locked: whether lock-step waits for commands from tick 0 on, not only after the first
-            answer.
+        watch: called with every record of the loop in order, in the thread that publishes. With a
+            fault, a state may come twice.
+        locked: whether lock-step waits for commands from tick 0 on; False: only after the first
+            command.
     """
 
     parameters: Mapping[str, Any] = field(default_factory=dict)

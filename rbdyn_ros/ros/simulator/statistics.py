@@ -35,7 +35,7 @@ class Statistics:
         self._diagnostics = Diagnostics(node)
 
     def publish_if_due(self, now: float) -> None:
-        """Publish a report if it is due; `now` is on the steady clock [s]."""
+        """Publish a report if it is due at the time `now` of the steady clock [s]."""
         if now < self._due:
             return
         # a slightly late report does not delay the next report
@@ -49,7 +49,7 @@ class Statistics:
 
 
 class _Watch:
-    """One robot: its topic, and its counts at the last report."""
+    """The topic ~/stats of one robot, and the robot's counts at the last report."""
 
     def __init__(self, robot: Robot, kind: Any) -> None:
         self._robot, self._class = robot, kind
@@ -64,7 +64,7 @@ class _Watch:
             )
 
     def observe(self) -> Observation:
-        """Return an observation; new events are counted since the last observation."""
+        """Return an observation, with the numbers of events since the last observation."""
         robot, loop = self._robot, self._robot.loop
         readout, settings = loop.readout, loop.settings
         total, state = readout.timing(), readout.latest()
@@ -101,7 +101,7 @@ class _Watch:
         )
 
     def publish(self, o: Observation) -> None:
-        """Publish an observation on the topic of the robot."""
+        """Publish an observation on ~/stats of the robot's node."""
         if self._publisher is None:
             return
         message, w = self._class(), o.window
@@ -125,6 +125,6 @@ class _Watch:
         self._publisher.publish(message)
 
     def statuses(self, o: Observation) -> list[tuple[Node, str, Status]]:
-        """Return the rows of an observation for Diagnostics."""
+        """Return the rows of an observation for Diagnostics.publish."""
         node, hardware = self._robot.node, self._robot.loop.m.name
         return [(node, hardware, status) for status in diagnose(o)]

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The channel between controller and robot with its faults (delay, jitter, loss), and encoders.
+"""The channel between controller and robot, with faults (delay, jitter, loss); and encoders.
 
-Delays are in ticks and random numbers come from noise.py, so the same seed and the same commands
-give the same faults. Messages never overtake each other.
+Delays are in ticks and random numbers come from noise.py, so equal seeds and commands give equal
+faults. Messages never overtake each other.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ from rbdyn_ros.runtime.types import GRIP
 
 @kernel
 def pass_commands(s: Shared) -> None:
-    """Put the commands that are due in force: write their values, arrival, mode and order.
+    """Put the commands that arrive in this tick in force: write values, arrival, mode and order.
 
-    Called once a tick, so commands under way do not advance while time is paused.
+    The loop calls this once in each tick, so commands under way wait while time is paused.
     """
     _drop_other_ticks(s)
     if _is_faultless(s, s.command_delay, s.command_jitter, s.command_drop):
@@ -47,13 +47,13 @@ def pass_commands(s: Shared) -> None:
 
 @kernel
 def _is_faultless(s, delay, jitter, drop):
-    """Return whether messages in one direction arrive without delay and without loss."""
+    """Return whether a direction with this delay, jitter and loss probability has no fault."""
     return delay + jitter + s.link_loss == 0 and drop == 0.0
 
 
 @kernel
 def _drop_other_ticks(s):
-    """Drop new commands that are stamped for an earlier tick, as they can be in lock-step."""
+    """Drop new commands with the stamp of an earlier tick, which can arrive in lock-step."""
     for k in range(len(s.due)):
         if s.inbox_new[k] == 1 and 0 <= s.due[k] < s.tick:
             s.inbox_new[k] = 0
@@ -61,7 +61,7 @@ def _drop_other_ticks(s):
 
 @kernel
 def _flush_line(s):
-    """Deliver the command that is still under way when a fault ends."""
+    """Deliver the commands that are still under way when the fault of the channel ends."""
     slot = (s.tick - 1) % len(s.line_words)
     if s.line_start < s.tick and s.line_last < s.tick - 1:
         _take_out(s, s.line_words[slot], s.line_floats[slot])
@@ -89,7 +89,7 @@ def _put_in_force(s, k, arrival, mode, values):
 
 @kernel
 def _enter_line(s):
-    """Record the newest commands sent until this tick; a lost command is not recorded."""
+    """Put the commands sent until this tick on their way; leave out a command that gets lost."""
     slot = s.tick % len(s.line_words)
     words, floats = s.line_words[slot], s.line_floats[slot]
     if s.tick > s.line_start:
@@ -115,7 +115,7 @@ def _enter_line(s):
 
 @kernel
 def drop_commands(s: Shared, k: int) -> None:
-    """Drop the commands of a dof that are under way; the command in force stays."""
+    """Drop the commands under way to dof k; its command in force stays."""
     s.inbox_new[k] = 0
     for slot in range(len(s.line_words)):
         s.line_words[slot, 0, k] = s.arrival[k]
@@ -138,7 +138,11 @@ def _is_lost(s, probability, purpose):
 
 @kernel
 def _delay(s, delay, jitter, purpose):
-    """Return the delay of the message that arrives now [ticks]."""
+    """Return the random delay of the message that arrives in this tick [ticks].
+
+    delay, jitter: the least delay, and the greatest addition to it [ticks]; purpose: stream of
+    random numbers, see noise.py.
+    """
     drawn = uniform(s.seed, s.tick - s.seeded_tick, purpose, 0)
     # records older than nring - 2 ticks are overwritten
     return min(delay + int(drawn * (jitter + 1)), len(s.line_words) - 2)
@@ -146,7 +150,7 @@ def _delay(s, delay, jitter, purpose):
 
 @kernel
 def measure(m: Model, s: Shared) -> None:
-    """Write the encoders' measurement of the state in s.row; record it for a delayed channel."""
+    """Measure the state in s.row with the encoders, and put the measurement on its way."""
     tick = s.tick - s.seeded_tick
     for j in range(m.njnt):
         if m.jnt_dofnum[j] != 1:
@@ -180,7 +184,7 @@ def measure(m: Model, s: Shared) -> None:
 
 @kernel
 def _effort_of(m, s, a):
-    """Return the reported value of an actuator's drive: its current, or its torque."""
+    """Return what the drive of actuator a reports: its current [A], or its torque [N m]."""
     current = s.row_act[m.actuator_actadr[a] + CURRENT]
     if s.report_current == 1:
         return current
@@ -189,7 +193,7 @@ def _effort_of(m, s, a):
 
 @kernel
 def deliver(s: Shared) -> None:
-    """Write the measurement that arrives at the controller now: row_measured, measured_tick."""
+    """Write the measurement that arrives at the controller in this tick, and its tick."""
     if _is_faultless(s, s.state_delay, s.state_jitter, s.state_drop):
         s.measured_tick = s.tick
         for n in range(3):
@@ -210,7 +214,7 @@ def deliver(s: Shared) -> None:
 
 @kernel
 def wait_a_tick(s: Shared) -> None:
-    """Keep commands under way for one more tick, in which the robot makes no step."""
+    """Delay all messages under way by a tick in which the robot makes no step."""
     n = len(s.line_words)
     for tick in range(s.tick - 1, max(s.line_start, s.tick - n + 1) - 1, -1):
         old, new = tick % n, (tick + 1) % n
@@ -221,7 +225,7 @@ def wait_a_tick(s: Shared) -> None:
 
 @kernel
 def clear_channel(s: Shared) -> None:
-    """Drop everything under way; records begin at this tick."""
+    """Drop all messages under way; records of the channel begin at this tick."""
     s.line_start = s.tick
     s.line_last = s.tick - 1
     s.back_start = s.tick

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The cycle of the loop: wait, serve requests, read commands, choose efforts, step, hand over.
 
-shared.py declares all memory shared with Python. The loop never waits for Python, except in
-lock-step and in mode fast (waiting.py).
+shared.py declares all memory that the loop shares with Python. The loop never waits for Python,
+except in lock-step and in mode fast (waiting.py).
 """
 
 from __future__ import annotations
@@ -42,16 +42,16 @@ from rbdyn_ros.runtime.mailbox import post
 from rbdyn_ros.runtime.settings import STANDS
 from rbdyn_ros.runtime.shared import EDITS, PACE, PAUSE, STEPS, STOP, Shared
 
-#: A state with a larger number has diverged [rad, m, rad/s or m/s].
+#: A state has diverged if it has a larger number [rad, m, rad/s or m/s].
 HUGE = 1e6
 
-#: After a larger motion in one timestep, the loops of a drive may be unable to close [rad or m].
+#: If a drive moves farther than this in one timestep, its closed loops may not close [rad or m].
 FAST = 0.05
 
 
 @kernel
 def run(s: Shared) -> None:
-    """Run until the word STOP is set."""
+    """Run the loop until the word STOP is set."""
     m, d = _plant(s)
     _begin(m, d, s)
     while load_acquire(s.asked, STOP) == 0:
@@ -87,20 +87,20 @@ def _plant(s):
 
 @kernel
 def _nominal(s):
-    """Return the Model for computing efforts, and its Data."""
+    """Return the Model with which efforts are computed, and its Data."""
     return model_at(s.nominal), data_at(s.nominal, s.still_address)
 
 
 @kernel
 def _ages(s):
-    """Return the time by which commands age in this tick [ns]: at most the period."""
+    """Return the time by which commands age in this tick [ns], at most the period of a tick."""
     return min(s.elapsed, s.period) if ages_by_wall_clock(s) else s.period
 
 
 @kernel
 def _begin(m, d, s):
     s.paused = load_acquire(s.asked, PAUSE)
-    if s.loaded == 0:  # otherwise the loop continues with another Model's state, see carrying.py
+    if s.loaded == 0:  # otherwise the state was carried over from another Model, see carrying.py
         s.saturated = -1
         s.fault = -1
         clear_channel(s)
@@ -146,7 +146,7 @@ def _answer(s):
 
 @kernel
 def _acknowledge(s, ticked):
-    """Acknowledge served requests, after the state that shows their effect."""
+    """Acknowledge served requests; their effect is in the state that was just handed over."""
     store_release(s.done, EDITS, s.performed)
     store_release(s.done, PAUSE, s.paused)
     if steps_left(s):
@@ -203,9 +203,9 @@ def _advance(m, d, s):
 
 @kernel
 def _diverged(m: Model, d: Data) -> int:
-    """Return the first joint whose state is NaN or huge, or -1."""
+    """Return the first joint whose state is NaN or exceeds HUGE, or -1."""
     for k in range(m.nvall):
-        # comparisons with a NaN are false, so this finds a NaN, too
+        # comparisons with NaN are false, so this also finds NaN
         if not abs(d.qvel_all[k]) <= HUGE:
             return _owner(m, m.jnt_dofadr_all, k)
     for k in range(m.nqall):
@@ -224,7 +224,7 @@ def _is_fast(m, d):
 
 @kernel
 def _stop_locked_drives(m, d):
-    """Find locked drives in this tick, so that their absurd velocities are not published."""
+    """Find drives that lock in this tick, so that their absurd velocities are not published."""
     singular = d.nsingular
     smooth_stages(m, d)
     call_stage(d.lock_stage, m, d)
@@ -242,7 +242,7 @@ def _locked(m, d):
 
 @kernel
 def _owner(m, address, k):
-    """Return the joint that entry k belongs to; `address` holds the first entry of each joint."""
+    """Return the joint of entry k; `address` has the first entry of each joint."""
     owner = 0
     nearest = -1
     for j in range(m.njnt):
@@ -254,7 +254,7 @@ def _owner(m, address, k):
 
 @kernel
 def _observe(m, d, s):
-    """Write the state and its measurement; a joint without a dof of its own has no effort."""
+    """Write the state and its measurement; the effort of a joint without its own dof is 0."""
     for n in range(m.nqall):
         s.row_qpos[n] = d.qpos_all[n]
     for k in range(m.nvall):
@@ -291,9 +291,9 @@ def _hand_over(m, d, s):
 
 @kernel
 def _write_stick(d, s):
-    """Write the memory of friction: how many contacts, then the stick_ fields of each contact.
+    """Write the memory of friction: number of contacts, then the stick_ fields of each contact.
 
-    This memory is the end of the row. Return the length of the whole row.
+    This memory is the end of the row. Return the length of the row that is in use.
     """
     kept = min(d.nstick, (len(s.row_stick) - 1) // STICK_NUMBERS)
     s.row_stick[0] = kept
@@ -308,7 +308,7 @@ def _write_stick(d, s):
 
 @kernel
 def _write_contact(m, d, s):
-    """Write contact wrenches about each body's com; Data has them about the com of the tree."""
+    """Write contact wrenches about each body's com, from Data's wrenches about the tree's com."""
     for i in range(1, m.nbody):
         about, xipos = load3(d.subtree_com, m.body_rootid[i]), load3(d.xipos, i)
         force = (d.cfrc_contact[i, 3], d.cfrc_contact[i, 4], d.cfrc_contact[i, 5])

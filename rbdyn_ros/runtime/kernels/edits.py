@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Changes that Python requests between two ticks: each is completed, then acknowledged.
+"""Changes that Python requests between two ticks; the loop makes and then acknowledges each.
 
-Python fills the fields `edit_...`, sends the request, and waits for its acknowledgement before it
-fills them again.
+Python fills the fields `edit_...` and sends the request. It fills them again only after the
+acknowledgement.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from rbdyn_ros.runtime.shared import Shared
 
 #: Kinds of edits.
 RESET, SET_STATE, TRAJECTORY, FAULTS, MODELS, SAVE, LOAD, RELEASE, LET_GO = range(1, 10)
-#: Words of `edit`: kind, scope of a reset or release, whether a seed is given, seed.
+#: Indices in `edit`: kind, scope of a reset or release, whether a seed is given, seed.
 KIND, SCOPE, RESEED, SEED = range(4)
 #: Bits of the scope of a reset.
 TIME, STATE = 1, 2
@@ -51,7 +51,7 @@ def perform(m: Model, d: Data, still: Data, s: Shared) -> bool:
     elif kind == LOAD:
         _load(s)
     elif kind == RELEASE:
-        read_commands(s)  # commands that were sent before this edit must end, too
+        read_commands(s)  # the edit must also end commands that were sent before it
         release(s, s.edit[SCOPE] == HELD)
     elif kind == LET_GO:
         let_go(s)
@@ -75,11 +75,11 @@ def _reset(m, d, still, s):
         for n in range(m.na):
             d.act[n] = 0.0
         if m.ndrive > 0:
-            d.time = 0.0  # prescribed motions start again, because they are functions of this time
+            d.time = 0.0  # prescribed motions, which depend on this time, start again
         forget_commands(s)
         forget_pushes(d, s)
         s.fault = -1
-    # a reset counts as a tick, so that the state after it has a stamp of its own
+    # count the reset as a tick, so that the state after it has a stamp of its own
     s.tick += 1
     if scope & TIME:
         until = s.tick
@@ -104,7 +104,7 @@ def _move_everything(s):
 
 @kernel
 def _forget_friction(m, d, s):
-    """Clear the friction memory of contacts and joints of moved bodies."""
+    """Clear the memory of friction of the contacts and joints of moved bodies."""
     for k in range(m.nv):
         if s.edit_moved[m.dof_bodyid[k]] == 1:
             d.stick_qfrc[k] = 0.0
@@ -121,17 +121,17 @@ def _forget_friction(m, d, s):
 
 @kernel
 def _is_of_moved(m, s, pair):
-    """Return whether a body of a pair was moved, or the pair does not exist any more."""
+    """Return whether one of the two bodies was moved, or the pair does not exist any more."""
     body1, body2 = bodies_of_pair(m, pair)
     return body1 < 0 or s.edit_moved[body1] == 1 or s.edit_moved[body2] == 1
 
 
 @kernel
 def _set_state(m, d, still, s):
-    """Set some coordinates, all between the same two ticks; all other coordinates continue.
+    """Set some coordinates between two ticks; all other coordinates continue.
 
-    While time runs, the next tick starts from the new state. While paused or in lock-step, the new
-    state gets a stamp of its own: then return True.
+    While time runs, the next tick starts from the new state: return False. While time is paused or
+    in lock-step, the new state has a tick of its own: return True, so that it is handed over.
     """
     if s.fault >= 0:
         _move_everything(s)
@@ -155,19 +155,19 @@ def _set_state(m, d, still, s):
 
 @kernel
 def _skip_tick(s):
-    """Count a tick without a step; trajectories and wrenches continue in the tick after it."""
+    """Count a tick without a step; this does not shorten trajectories and wrenches."""
     wait_a_tick(s)
     s.tick += 1
     s.traj_start += 1
     for n in range(len(s.push_until)):
         s.push_until[n] += 1
     for k in range(len(s.due)):
-        s.due[k] = -1  # lock-step waits for the answer to the new tick
+        s.due[k] = -1  # let lock-step wait for the answer to the new tick
 
 
 @kernel
 def _save(s):
-    """Copy the state, with the commands and wrenches that were sent before."""
+    """Copy the state, including the commands and wrenches that were sent before the request."""
     read_commands(s)
     take_pushes(s)
     _copy(s)
@@ -192,12 +192,12 @@ def _copy(s):
 
 @kernel
 def _jump(m, d, s):
-    """Reset all data of moved bodies that would only be valid after a continuous motion."""
+    """Reset the data of moved bodies that are valid only after a continuous motion."""
     for k in range(m.nv):
         if s.edit_moved[m.dof_bodyid[k]] == 1:
             s.row_qacc[k] = 0.0
             s.due[k] = -1
-            s.servo[k] = 0  # servos start again from the present position
+            s.servo[k] = 0  # restart servos from the present position
             s.by_dynamics[k] = 0
     if m.nvall > m.nv:
         expand(m, d)
@@ -205,13 +205,13 @@ def _jump(m, d, s):
 
 @kernel
 def _forget_loops(d):
-    """Clear the last positions of loop joints: the solver would never recover from a NaN."""
+    """Clear the last positions of loop joints, because the solver never recovers from NaN."""
     clear(d.loop_data)
 
 
 @kernel
 def _free_drives(d):
-    """Release drives that stopped because their loops locked."""
+    """Release drives that have stopped because their closed loops locked."""
     d.nlocked = 0
     d.closed_known[0] = 0
     for j in range(len(d.drive_locked)):
@@ -224,7 +224,7 @@ def _set_faults(s):
         s.fault_words[n] = s.edit_fault_words[n]
     for n in range(len(s.fault_floats)):
         s.fault_floats[n] = s.edit_fault_floats[n]
-    _exchange_models(s)  # a stuck joint has another inertia, which needs other Models
+    _exchange_models(s)  # a stuck joint needs Models with another inertia
 
 
 @kernel

@@ -1,15 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """The effort of each joint in a tick: from its command, a servo, or the timeout policy.
 
-A command is an effort; a position or a velocity for a servo; or a spring and damper (impedance).
-The servo uses inverse dynamics (RBDA chapter 5): it computes the effort of the acceleration that
-reduces the error like a critically damped oscillator,
+A command is an effort, a position or velocity for a servo, or a spring and damper (impedance).
+The servo uses inverse dynamics (RBDA chapter 5): it computes the effort for the acceleration that
+reduces the error as a critically damped oscillator does,
   q'' = (aim - q) / T^2 + 2 (speed - q') / T,  or  q'' = (speed - q') / T
 and subtracts the load of the joint, which loads.py estimates. Policy `hold` is also a servo: its
 reference brakes to rest and stays there. Every effort is clamped to the joint's limit.
 
-Before its first command a dof may float: inverse dynamics carry its weight and slow it down. Or it
-may stand: a brake holds it, and a servo does so after the brakes are released.
+Before its first command a dof may float: inverse dynamics carry its weight and slow it down. Or a
+dof may stand: a brake holds it and, after the brakes are released, a servo.
 """
 
 from __future__ import annotations
@@ -33,21 +33,21 @@ from rbdyn_ros.runtime.types import GRIP, IMPEDANCE, POSITION, VELOCITY
 #: Time constant of the brake of policy `hold` [s].
 HOLD_TIME = 0.1
 
-#: Time constant in which a floating dof comes to rest [s].
+#: Time constant with which a floating dof comes to rest [s].
 FLOAT_TIME = 0.3
 
-#: Above this share of the effort limit the load itself needs nearly all effort: slowing down would
-#: not help.
+#: If the load needs more than this share of the effort limit, a slower motion would not reduce the
+#: effort enough.
 LARGE_LOAD = 0.9
 
-#: Loss of speed at the effort limit, so that wheels on one floor share its load instead of
-#: working against each other.
+#: Relative loss of speed at the effort limit. So wheels on one floor share the load and do not
+#: work against each other.
 DROOP = 5e-3
 
 #: Servo accelerations are never scaled below this factor to satisfy effort limits.
 LEAST = 1e-3
 
-#: Mode of a dof whose command is too old, and modes of a dof before its first command.
+#: Mode of a dof whose command has expired, and two modes of a dof before its first command.
 _STALE, _FLOATS, _STANDS = -1, -2, -3
 #: Kinds of servos.
 _OF_POSITION, _OF_SPEED, _OF_HOLD = 1, 2, 3
@@ -55,7 +55,7 @@ _OF_POSITION, _OF_SPEED, _OF_HOLD = 1, 2, 3
 
 @kernel
 def choose_efforts(m: Model, d: Data, nominal: Model, still: Data, s: Shared) -> None:
-    """Write qfrc_applied.
+    """Write the efforts of this tick to qfrc_applied.
 
     `still` is a work Data of the Model `nominal`, whose actuated joints share the efforts in
     closed loops.
@@ -84,9 +84,9 @@ def choose_efforts(m: Model, d: Data, nominal: Model, still: Data, s: Shared) ->
 
 @kernel
 def _choose_modes(m, d, still, s):
-    """Choose the mode of each dof; write still.qacc, the accelerations of servos and brakes.
+    """Choose the mode of each dof, and write the accelerations of servos and brakes to still.qacc.
 
-    Return whether there is a servo.
+    Return whether any dof has a servo.
     """
     s.stale = 0
     s.age = 0
@@ -118,7 +118,7 @@ def _choose_modes(m, d, still, s):
 
 @kernel
 def _end_holding(m, s):
-    """Release floating roots at the first command of their trees, and brakes at any command."""
+    """Release a floating root at the first command to its tree, and all brakes at any command."""
     s.braked = 1
     for k in range(m.nv):
         if s.commanded[k] == 0 or s.dof_held[k] == 0 or s.dof_acts[k] == 0.0:
@@ -132,7 +132,7 @@ def _end_holding(m, s):
 
 @kernel
 def _servo_of(s, mode):
-    """Return the kind of servo in a mode, or 0."""
+    """Return the kind of servo of a mode; 0: the mode has no servo."""
     if mode in (POSITION, GRIP):
         return _OF_POSITION
     if mode == VELOCITY:
@@ -144,7 +144,7 @@ def _servo_of(s, mode):
 
 @kernel
 def _starts_anew(before, servo):
-    """Return whether the reference of a servo starts from the measured motion."""
+    """Return whether a servo starts from the measured motion; before: last kind of its servo."""
     return before == 0 or (servo != before and servo != _OF_SPEED)
 
 
@@ -159,7 +159,7 @@ def _hold_time(s):
 
 @kernel
 def _current_mode(s, k):
-    """Return the mode of a dof; if its command is too old, count it and return _held_mode."""
+    """Return the mode of dof k; if its command has expired, count it and return _held_mode."""
     if s.traj_column[k] >= 0:
         return POSITION
     age = s.watch - s.since[k]
@@ -184,7 +184,7 @@ def _held_mode(s, k):
 
 @kernel
 def _servo_acceleration(s, k, servo):
-    """Return the acceleration of a servo; write its reference position and speed."""
+    """Return the acceleration that a servo asks for; update its reference position and speed."""
     rate = 1.0 / s.dof_time[k]
     q, v, top = s.measured[0, k], s.measured[1, k], s.dof_speed[k]
     if servo == _OF_HOLD:
@@ -206,7 +206,7 @@ def _servo_acceleration(s, k, servo):
     goal = min(max(s.order[0, k], s.dof_low[k]), s.dof_high[k])
     reach = top * s.period / NANOSECONDS
     s.aim[k] += min(max(goal - s.aim[k], -reach), reach)
-    # limit the error so that the servo never exceeds the top speed of the joint
+    # limit the error, so that the servo never exceeds the top speed of the joint
     reach = 2.0 / rate
     s.aim[k] = min(max(s.aim[k], q - reach * (top + speed)), q + reach * (top - speed))
     error = s.aim[k] - q
@@ -216,7 +216,7 @@ def _servo_acceleration(s, k, servo):
 
 @kernel
 def _droop(s, k, speed):
-    """Return the change of a reference speed under the present load."""
+    """Return by how much the present load lowers a reference speed; see DROOP."""
     if s.load[k] == 0.0 or s.dof_effort[k] == 0.0:
         return 0.0
     return DROOP * abs(speed) * min(max(s.load[k] / s.dof_effort[k], -1.0), 1.0)
@@ -224,11 +224,11 @@ def _droop(s, k, speed):
 
 @kernel
 def _brake(s, k, rate):
-    """Return the acceleration of policy `hold`: the reference slows down, and stays at rest.
+    """Return the acceleration of policy `hold`: its reference slows down, then stays at rest.
 
-    The reference is never faster than the joint, which may be blocked. It slips if the joint is
-    pushed away with more than its effort limit, so that the joint does not come back faster than
-    its top speed.
+    The reference is never faster than the joint, which may be blocked. If more than the effort
+    limit pushes the joint away, the reference follows, so that the joint does not come back faster
+    than its top speed.
     """
     q, v = s.measured[0, k], s.measured[1, k]
     reach = 2.0 / rate * s.dof_speed[k]
@@ -250,7 +250,7 @@ def _compute_efforts(m, d, nominal, still, s, serving):
     for k in range(m.nv):
         needed |= s.by_dynamics[k] == 1
     if needed:
-        # a resting robot only needs gravity compensation; a moving robot needs velocity terms, too
+        # a resting robot needs only gravity compensation; a moving robot also needs velocity terms
         _copy_state(m, d, still, s, serving)
         _inverse_dynamics(nominal, still)
     for k in range(m.nv):
@@ -267,7 +267,7 @@ def _exceeds_a_limit(s):
 
 @kernel
 def _is_too_fast(s, k):
-    """Return whether a servo needs more effort than the limit, and its load is not the reason."""
+    """Return whether a servo needs more effort than the limit, and not because of its load."""
     limit = effort_limit(s, k)
     serves = s.servo[k] > 0 and s.dof_acts[k] != 0.0
     return serves and abs(s.effort[k]) > limit and abs(s.load[k]) < LARGE_LOAD * limit
@@ -275,12 +275,12 @@ def _is_too_fast(s, k):
 
 @kernel
 def _slow_servos(m, still, s):
-    """Scale the accelerations of servos, so that the efforts suffice.
+    """Scale down the accelerations of servos until the efforts are within their limits.
 
     All servos of connected trees have one factor, because clamping each effort by itself would
-    disturb coupled joints. The servos of other trees keep their accelerations. A joint that
-    presses against an obstacle, or cannot even rest, slows no other joint, and neither does a
-    weak grip: its own effort is clamped.
+    disturb coupled joints. The servos of other trees keep their accelerations. Some joints slow no
+    other joint; only their own effort is clamped: joints that press against an obstacle or cannot
+    even carry their load, and weak grips.
     """
     for k in range(m.nv):
         s.full[k] = still.qfrc_inverse[k]
@@ -309,7 +309,7 @@ def _slow_servos(m, still, s):
 
 @kernel
 def _copy_state(m, d, still, s, moving):
-    """Copy the measured state into the Data for efforts; multi-axis joints have no encoders."""
+    """Copy the measured state to the Data for efforts; joints without encoder: the true state."""
     for n in range(m.nq):
         still.qpos[n] = d.qpos[n]
     for k in range(m.nv):
@@ -324,9 +324,9 @@ def _copy_state(m, d, still, s, moving):
 def _inverse_dynamics(m, still):
     """Write still.qfrc_inverse: the efforts that cause still.qacc at still.qvel.
 
-    Springs carry their part; damping and friction are left out, since they may help to brake. In
+    Springs carry their part. Damping and friction are left out, because they may help to brake. In
     closed loops the actuated joints share the efforts by least squares, and qacc need not satisfy
-    the loops: the motion nearest to it results (Gauss's principle of least constraint).
+    the loops: the result is the nearest possible motion (Gauss's principle of least constraint).
     """
     poses(m, still)
     com_pos(m, still)
@@ -341,9 +341,9 @@ def _inverse_dynamics(m, still):
 
 @kernel
 def _effort(m, still, s, k):
-    """Return the unclamped effort of a dof."""
+    """Return the effort of dof k before clamping."""
     if s.servo[k] > 0:
-        # friction at the reference speed is fed forward; at rest it is zero
+        # feed forward the friction at the reference speed, which is zero at rest
         speed = s.speed[k]
         if s.servo[k] == _OF_HOLD:
             speed += 0.5 / s.dof_time[k] * (s.aim[k] - s.measured[0, k])
@@ -368,8 +368,8 @@ def _effort(m, still, s, k):
 def release(s: Shared, held: bool) -> None:
     """End the commands of edit_arrival that no other command or trajectory has replaced.
 
-    `held`: whether their dofs wait for a first command again. A root waits again, too, unless
-    other dofs of its tree have commands.
+    `held`: whether to hold their dofs until a first command again. A root is then held again too,
+    unless other dofs of its tree have commands.
     """
     for k in range(len(s.arrival)):
         if held and s.dof_acts[k] == 0.0:
@@ -384,14 +384,14 @@ def release(s: Shared, held: bool) -> None:
 
 @kernel
 def let_go(s: Shared) -> None:
-    """Stop waiting for first commands: the timeout policy moves the dofs without a command."""
+    """Stop holding dofs until their first command; the timeout policy takes over."""
     for k in range(len(s.commanded)):
         s.commanded[k] = 1
 
 
 @kernel
 def is_blocked(s: Shared, k: int) -> bool:
-    """Return whether a dof is kept at rest, see LoopState.blocked."""
+    """Return whether dof k is kept at rest; see LoopState.blocked."""
     if s.stuck[k] != 0.0 or (s.braked == 1 and s.dof_held[k] == STANDS):
         return True
     waits = s.commanded[k] == 0 and s.by_dynamics[k] == 0
@@ -400,7 +400,7 @@ def is_blocked(s: Shared, k: int) -> bool:
 
 @kernel
 def forget_commands(s: Shared) -> None:
-    """Expire commands, end trajectories, and hold the dofs that wait for their first command."""
+    """End all commands and trajectories, and hold dofs until their first command again."""
     s.braked = s.nheld > 0
     for k in range(len(s.arrival)):
         s.since[k] = s.watch - s.timeout - 1

@@ -1,15 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The load of each joint with a servo: contact, pushes, and masses that the Model lacks.
+"""Estimate the load of each joint with a servo: contact, pushes, and masses not in the Model.
 
 After each tick, inverse dynamics give the effort that the motion of the tick needed:
   load = M q'' + bias + friction - effort
-The load is zero, up to rounding, if the Model explains the motion. The servo subtracts the load
-from its next efforts, through a filter with the gain 4 tick / T. This is an integral of the
-error that does not wind up, because `effort` is the clamped effort.
+The load is zero, up to rounding, if the Model explains the motion. The servo subtracts the load,
+after a filter with the gain 4 tick / T, from its next efforts. This acts as an integral of the
+error, which does not wind up because `effort` is the clamped effort.
 
-A wheel on the floor accelerates a whole robot. Where a joint seems `ratio` times as heavy as in
-the Model, the filter is faster by this factor; otherwise the servo would ring. The ratio is the
-regression of the changes of efforts on the changes of needed efforts over the last ticks.
+A wheel on the floor accelerates a whole robot. If a joint seems `ratio` times as heavy as in the
+Model, the filter is faster by this factor; otherwise the servo would ring. The ratio is the
+regression of the changes of the efforts on the changes of the needed efforts in the last ticks.
 """
 
 from __future__ import annotations
@@ -25,21 +25,21 @@ from rbdyn_ros.runtime.compiled import kernel
 from rbdyn_ros.runtime.shared import Shared
 from rbdyn_ros.runtime.types import GRIP
 
-#: Rows of load_memory: the last effort and the effort that its motion needs; sums over the last
-#: ticks of products of their changes.
+#: Rows of load_memory: the last effort; the effort that its motion needed; and sums over the last
+#: ticks of the products of the changes of these two.
 EFFORT, NEED, EFFORT_EFFORT, EFFORT_NEED, NEED_NEED = range(5)
 
-#: Gain of the filter times the time constant of the servo: the poles of a velocity servo under a
-#: load are equal.
+#: Gain of the filter times the time constant of the servo. With this value the poles of a velocity
+#: servo under load are equal.
 GAIN = 4.0
 
-#: The same gain for a joint with an actuator, which delays efforts and may have an elastic gear.
+#: The same for a joint with an actuator, which delays efforts and may have an elastic gear.
 GAIN_WITH_DRIVE = 0.2
 
-#: Limits of the apparent inertia of a joint over its own inertia.
+#: Limits of the ratio of a joint's apparent inertia to its inertia in the Model.
 LEAST_RATIO, MOST_RATIO = 0.25, 1e4
 
-#: Changes of effort that are rounding errors [N m or N].
+#: Smaller changes of effort are rounding errors [N m or N].
 ROUNDING = 1e-9
 
 
@@ -54,7 +54,7 @@ def invert(m: Model, still: Data) -> None:
 
 @kernel
 def effort_limit(s: Shared, k: int) -> float:
-    """Return the effort limit of a dof, which is below its joint's limit while the dof grips."""
+    """Return the effort limit of dof k [N or N m]; mode GRIP may lower it."""
     if s.mode[k] == GRIP and s.held[k] == 1 and s.traj_column[k] < 0:
         return min(s.dof_effort[k], s.order[2, k])
     return s.dof_effort[k]
@@ -62,7 +62,7 @@ def effort_limit(s: Shared, k: int) -> float:
 
 @kernel
 def forget_load(s: Shared, k: int) -> None:
-    """Assume that a joint has no load."""
+    """Assume from now on that dof k has no load."""
     s.load[k] = 0.0
     for n in range(5):
         s.load_memory[n, k] = 0.0
@@ -92,7 +92,7 @@ def _learn_load(d, m, still, s, k, share):
         need += m.dof_damping[k] * v
         if abs(v) >= STICTION_SPEED or not exact_stops(m, d):
             need += loss * min(max(v / STICTION_SPEED, -1.0), 1.0)
-        else:  # the friction of a joint at rest is unknown: assume that the load has not changed
+        else:  # the friction of a joint at rest is unknown, so keep the load
             need += min(max(effort + s.load[k] - need, -loss), loss)
     load = need - effort
     gain = GAIN * share * _ratio(s, k, effort, need, share)
@@ -101,7 +101,7 @@ def _learn_load(d, m, still, s, k, share):
     limit = effort_limit(s, k)
     if abs(effort) >= limit:
         gain = min(gain, 1.0)
-    # a joint that loses its load must not be thrown by the effort that carried it; a load grows
+    # The effort that carried a load must not throw a joint that loses this load. A load grows
     # gradually, so that the servo hardly reacts to an impact of one tick
     lost = abs(s.load[k]) > 2.0 * abs(load) or s.load[k] * load < 0.0
     if lost and s.dof_drive[k] == 0:
@@ -114,14 +114,14 @@ def _learn_load(d, m, still, s, k, share):
 
 @kernel
 def _ratio(s, k, effort, need, share):
-    """Update the memory of a joint; return its apparent inertia over the inertia in the Model."""
+    """Update the memory of dof k; return the ratio of its apparent inertia to the Model's."""
     memory = s.load_memory
     change, needed = effort - memory[EFFORT, k], need - memory[NEED, k]
-    # this is the first tick, without changes yet
+    # in the first tick there are no changes yet
     if memory[EFFORT, k] == 0.0 and memory[NEED, k] == 0.0:
         change = needed = 0.0
     memory[EFFORT, k], memory[NEED, k] = effort, need
-    # denormal numbers would slow down a robot at rest
+    # avoid denormal numbers, which would slow down the loop of a robot at rest
     rests = max(memory[EFFORT_EFFORT, k], memory[NEED_NEED, k]) < ROUNDING**4
     for n in range(EFFORT_EFFORT, NEED_NEED + 1):
         memory[n, k] *= 0.0 if rests else 1.0 - share

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The port: states and commands of the loop in memory that another process shares.
 
-Each direction has a mailbox as in mailbox.py, which the loop uses by its address. The loop finds
-them only in the table of its Port (runtime/port.py): it reads no address, length or count that the
-other process may write. A record of commands is accepted as a whole, or refused as a whole.
+Each direction has a mailbox as in mailbox.py. The loop takes the addresses from the table of its
+Port (runtime/port.py): it uses no address, length or count that the other process can write. A
+record of commands is accepted as a whole, or refused as a whole.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from rbdyn_ros.runtime.types import IMPEDANCE
 
 @kernel
 def write_port(s: Shared) -> None:
-    """Write the measurement that arrives at the controller now; wake the waiting process."""
+    """Write the measurement that arrives in this tick, and wake the process that waits for it."""
     t = s.port
     if t == 0 or s.measured_tick < 0:
         return
@@ -83,7 +83,7 @@ def read_port(s: Shared) -> None:
     copy_memory(record, word_at(t, layout.T_COMMAND_SLOTS) + 8 * stride * (latest % depth), stride)
     fence()
     if load_word_at(word_at(t, layout.T_COMMAND_VERSION)) - latest >= depth - 1:
-        s.missed += 1  # overwritten while it was copied, so there is a newer command
+        s.missed += 1  # the record was overwritten during the copy, so there is a newer one
         return
     set_word_at(t, layout.T_SEEN, latest)
     if _is_late(s, t, record):
@@ -96,7 +96,10 @@ def read_port(s: Shared) -> None:
 
 @kernel
 def _is_late(s, t, record):
-    """Return whether, in mode realtime, a command answers a state older than answer_timeout."""
+    """Return whether a record of commands answers a state older than answer_timeout.
+
+    Only in mode realtime can a record be late.
+    """
     most, tick = word_at(t, layout.T_ANSWER), word_at(record, layout.COMMAND_TICK)
     if s.time_mode != REALTIME or most == 0 or not 0 <= tick < s.measured_tick:
         return False
@@ -105,7 +108,7 @@ def _is_late(s, t, record):
 
 @kernel
 def _refuse(t, joint, reason):
-    """Note a refused command and its reason, and show both to the other process."""
+    """Count a refused record, and show its first bad joint and the reason to the other process."""
     count = word_at(t, layout.T_REFUSED) + 1
     set_word_at(t, layout.T_WHY, layout.REASONS * joint + reason)
     set_word_at(t, layout.T_REFUSED, count)
@@ -117,7 +120,7 @@ def _refuse(t, joint, reason):
 
 @kernel
 def _is_good(t, record):
-    """Return whether all joints have valid modes and numbers; note the first bad joint."""
+    """Return whether all joints of a record have valid modes and numbers; else refuse it."""
     n = word_at(t, layout.T_JOINTS)
     for j in range(n):
         mode = word_at(record, layout.COMMAND_WORDS + j)
@@ -139,7 +142,7 @@ def _is_good(t, record):
 
 @kernel
 def _take(s, t, record):
-    """Copy commands into the inbox; in lock-step they are for the tick of their record."""
+    """Copy a record of commands to the inbox; in lock-step they are for the record's tick."""
     n = word_at(t, layout.T_JOINTS)
     arrival = steady_clock(s.scratch)
     tick = word_at(record, layout.COMMAND_TICK) if s.time_mode == LOCKSTEP else -1
@@ -149,7 +152,7 @@ def _take(s, t, record):
         if k < 0:
             continue
         if mode >= 0:
-            # the arrival identifies a command
+            # the arrival identifies a command, so it must be unique
             s.inbox_arrival[k] = max(arrival, s.inbox_arrival[k] + 1)
             s.inbox_mode[k] = mode
             for quantity in range(5):
@@ -158,7 +161,7 @@ def _take(s, t, record):
                 )
             s.inbox_since[k] = s.watch
             s.inbox_new[k] = 1
-        if mode >= 0 or s.inbox_new[k] == 0:  # a message without commands still answers a state
+        if mode >= 0 or s.inbox_new[k] == 0:  # a record without commands also answers a state
             s.inbox_tick[k] = tick
             s.due[k] = tick
         if tick >= 0 and s.dof_required[k] == 1:

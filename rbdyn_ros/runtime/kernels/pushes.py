@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""External wrenches and pulls on bodies, each for a number of ticks.
+"""External wrenches and pulls on bodies; each acts for a number of ticks.
 
-A pull is a spring and a damper from a point of a body to a goal in the world. It is computed in
-each tick, so its stiffness can match the inertia there even if its goal is rarely updated.
+A pull is a spring and a damper from a point of a body to a goal in the world. The loop computes it
+in each tick, so it can be stiff even if its goal is rarely updated.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ from rbdyn_ros.runtime.compiled import kernel
 from rbdyn_ros.runtime.mailbox import fetch
 from rbdyn_ros.runtime.shared import NPUSH, NPUSH_FLOATS, Shared
 
-#: Words of a push: its number (0: no push), body, kind, duration [ns].
+#: Indices of the words of a push: its number (0: no push), body, kind, duration [ns].
 NUMBER, BODY, KIND, DURATION = range(4)
-#: Kinds: a wrench in the axes of the world or of the body; a pull to a position or an orientation.
+#: Kinds of a push: a wrench in world or body axes, a pull to a position or to an orientation.
 WORLD_AXES, BODY_AXES, PULL, TURN = range(4)
 #: Offsets in the floats of a push: point, force and torque of a wrench; point, goal, stiffness,
 #: lag and largest force of a pull.
@@ -45,7 +45,7 @@ TINY = 1e-12
 
 @kernel
 def take_pushes(s: Shared) -> None:
-    """Read the list of pushes; new pushes begin at this tick."""
+    """Read the list of pushes; pushes that are new begin at this tick."""
     found = fetch(
         s.push_version, s.push_words, s.push_floats, 0, s.push_inbox_words, s.push_inbox_floats
     )
@@ -64,7 +64,7 @@ def take_pushes(s: Shared) -> None:
 
 @kernel
 def apply_pushes(m: Model, d: Data, s: Shared) -> None:
-    """Write xfrc_applied: the wrenches of this tick about the centres of mass."""
+    """Write the wrenches of this tick, about the bodies' centres of mass, to xfrc_applied."""
     if s.push_newest == 0:
         return
     for i in range(m.nbody):
@@ -105,7 +105,7 @@ def apply_pushes(m: Model, d: Data, s: Shared) -> None:
 
 @kernel
 def _pull(m, d, s, n, i, arm):
-    """Return the force of a pull on the point at `arm` from the centre of mass.
+    """Return the force of pull i on body n, at the point `arm` from its centre of mass.
 
     Call `com_vel` first.
     """
@@ -118,7 +118,7 @@ def _pull(m, d, s, n, i, arm):
 
 @kernel
 def _turn(d, s, n, i):
-    """Return the torque that rotates a body to the goal. Call `com_vel` first."""
+    """Return the torque of pull i that rotates body n to its goal. Call `com_vel` first."""
     E = mat_mul(_floats9(s, n, GOAL), transposed(load9(d.xmat, i)))
     twice = (E[7] - E[5], E[2] - E[6], E[3] - E[1])  # axis times 2 sin(angle)
     size = np.sqrt(dot3(twice, twice))
@@ -129,7 +129,10 @@ def _turn(d, s, n, i):
 
 @kernel
 def _spring(s, n, away, speed):
-    """Return the force or torque of a spring and a damper; only the spring's part is limited."""
+    """Return the force or torque of a pull's spring and damper; only the spring has a limit.
+
+    away, speed: displacement from the goal, and velocity, in world axes.
+    """
     first = NPUSH_FLOATS * n
     floats = s.push_inbox_floats
     x = mat_vec(_floats9(s, n, STIFFNESS), away)
@@ -154,7 +157,7 @@ def _floats9(s, n, at):
 
 @kernel
 def forget_pushes(d: Data, s: Shared) -> None:
-    """End every push."""
+    """End all pushes."""
     for n in range(NPUSH):
         s.push_until[n] = s.tick
     for i in range(len(d.xfrc_applied)):

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Publish plain states without Python: as bytes, through a function of C.
+"""Publish plain states without Python: as bytes, through a C function.
 
-A state is plain if only its numbers differ from the last state that Python published, and no topic
-that Python publishes is due at it. All other states are left to Python, in their order. So Python
-is needed only as often as for the slower topics, not for every state of joint_states.
+A state is plain if it differs only in its numbers from the last state that Python published, and
+no topic that only Python publishes is due. Python publishes all other states; the order is kept.
+So Python runs only as often as the slower topics need it, not for every message of joint_states.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ from rbdyn_ros.runtime.compiled import (
 from rbdyn_ros.runtime.mailbox import fetch
 from rbdyn_ros.runtime.shared import SHARED, Shared
 
-#: Words of a topic: its function `publish(publisher, message, 0)`, the function's arguments, and
-#: the bytes that the message points to. Then whether its stamp is the stamp of the measurement,
-#: and its period. Last, the offsets of stamps and numbers in the bytes, and of the numbers in a
-#: row.
+#: Number of words of a topic: its function `publish(publisher, message, 0)`, the function's
+#: arguments, and the bytes to which the message points. Then whether its stamp is the stamp of the
+#: measurement, and its period. Last, the offsets of stamps and numbers in the bytes, and the
+#: indices of the numbers in a row.
 NTOPIC = 11
 PUBLISH, PUBLISHER, MESSAGE, BYTES, OF_MEASUREMENT, EVERY = range(6)
 NSTAMP, STAMPS, NNUMBER, PLACES, PICKS = range(6, NTOPIC)
@@ -40,7 +40,7 @@ NSTAMP, STAMPS, NNUMBER, PLACES, PICKS = range(6, NTOPIC)
 
 @intrinsic
 def shared_at(context, row):
-    """Return the row of a loop at an address."""
+    """Return the Shared of a loop from the address of its row."""
 
     def generate(context, builder, signature, values):
         word = context.get_value_type(types.int64).as_pointer()
@@ -54,10 +54,13 @@ def shared_at(context, row):
 
 @kernel
 def stream(robots: Words, descriptor: int, timeout: int, scratch: Words) -> bool:
-    """Publish the plain states of all robots until another state comes; False after the timeout.
+    """Publish the plain states of all robots until a state needs Python; False after a timeout.
 
-    robots: (n, 2) addresses of each robot's Shared and of its mutex; descriptor: eventfd of their
-    loops; timeout: [ns].
+    Args:
+        robots: (n, 2) addresses of each robot's Shared and mutex.
+        descriptor: eventfd that the loops notify.
+        timeout: longest wait for a state [ns].
+        scratch: memory for system calls.
     """
     give_up = steady_clock(scratch) + timeout
     while True:
@@ -79,7 +82,7 @@ def _publish_all(s: Shared) -> bool:
     """Publish the plain states of a robot; return False at a state that Python must publish."""
     while load_acquire(s.state_version, 0) != s.stream_version:
         following = s.stream_version + 1
-        # Python skips states of a large backlog and logs it, see BACKLOG in readout.py
+        # leave a large backlog to Python, which skips states and logs it (BACKLOG in readout.py)
         behind = s.state_version[0] - following > len(s.state_slots) // 2
         if s.stream_armed == 0 or behind:
             return False
@@ -125,7 +128,7 @@ def _is_due(s, every):
 
 @kernel
 def _publish(s):
-    """Publish the topics that are due; return False after an error."""
+    """Publish the due topics of a state; return False after an error."""
     keep = False
     for k in range(s.stream_ntopic):
         topic = s.stream_topics + 8 * NTOPIC * k
@@ -146,7 +149,7 @@ def _publish(s):
 
 @kernel
 def _fill(s, topic):
-    """Write the stamp and the numbers of a state into a message; a stamp is sec, nanosec."""
+    """Write the stamp (sec, nanosec) and the numbers of a state into the message of a topic."""
     tick = s.stream_words[shared.MEASURED if word_at(topic, OF_MEASUREMENT) == 1 else shared.TICK]
     stamp = s.stream_time_base + tick * s.period
     s.stream_scratch[0] = (stamp // NANOSECONDS) | (stamp % NANOSECONDS) << 32

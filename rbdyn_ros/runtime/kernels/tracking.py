@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The trajectory in progress: polynomials between points. The joints hold the last point."""
+"""Track a trajectory of polynomials between points; at its end the joints hold the last point."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from rbdyn_ros.runtime.types import POSITION
 
 @kernel
 def begin_trajectory(s: Shared) -> None:
-    """Track edit_trajectory from this tick on; without points it ends the present trajectory.
+    """Track edit_trajectory from this tick on; if it has no points, end the present trajectory.
 
-    The joints of the present trajectory hold their references. Commands that were sent before the
-    trajectory do not end it.
+    The joints of the present trajectory then hold their references. Commands that were sent before
+    the new trajectory do not end it.
     """
     track_trajectory(s)  # the new trajectory starts with the motion of the present trajectory
     for k in range(len(s.traj_column)):
@@ -42,7 +42,7 @@ def begin_trajectory(s: Shared) -> None:
 
 @kernel
 def _fill_first_point(s, k, column):
-    """Fill in the first point: the reference of the servo, else the measured state."""
+    """Fill in the first point of dof k: the servo's reference, or else the measured state."""
     serves = s.servo[k] > 0
     set_number_at(s.traj_pos, column, s.aim[k] if serves else s.measured[0, k])
     set_number_at(s.traj_vel, column, s.speed[k] if serves else s.measured[1, k])
@@ -51,7 +51,7 @@ def _fill_first_point(s, k, column):
 
 @kernel
 def _hold(s, k):
-    """Hold the last reference of the trajectory until the next command."""
+    """Let dof k hold its last reference of the trajectory until its next command."""
     s.traj_column[k] = -1
     s.mode[k] = POSITION
     s.held[k] = 1
@@ -62,7 +62,7 @@ def _hold(s, k):
 
 @kernel
 def track_trajectory(s: Shared) -> None:
-    """Write traj_now: position, velocity and acceleration of the references now."""
+    """Write the present position, velocity and acceleration of the references to traj_now."""
     if s.tracking == 0:
         return
     t = float((s.tick - s.traj_start) * s.period) / NANOSECONDS
@@ -86,7 +86,7 @@ def track_trajectory(s: Shared) -> None:
 
 @kernel
 def _segment(s, t, last):
-    """Return the last point before point `last` that is not after time t, by bisection."""
+    """Return the index of the last point before `last` that is not after time t, by bisection."""
     low, high = 0, last
     while high - low > 1:
         middle = (low + high) // 2
@@ -99,7 +99,7 @@ def _segment(s, t, last):
 
 @kernel
 def _sample(s, k, i, x, h):
-    """Write traj_now: the polynomial from point i to i + 1 at the part x of its duration h."""
+    """Write dof k of traj_now: the polynomial from point i to i + 1 (duration h), at time x h."""
     at = i * s.traj_dofs + s.traj_column[k]
     first, last = _point(s, at), _point(s, at + s.traj_dofs)
     position, velocity, acceleration = hermite(s.traj_order, x, h, first, last)
@@ -110,5 +110,5 @@ def _sample(s, k, i, x, h):
 
 @kernel
 def _point(s, at):
-    """Return position, velocity and acceleration of the point at an index of the arrays."""
+    """Return position, velocity and acceleration at the index `at` of the trajectory's arrays."""
     return number_at(s.traj_pos, at), number_at(s.traj_vel, at), number_at(s.traj_acc, at)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Waiting for the next tick: for its deadline, for its commands (lock-step), or not at all."""
+"""Wait for the next tick: until its deadline, until its commands arrive (lock-step), or not."""
 
 from __future__ import annotations
 
@@ -16,9 +16,10 @@ from rbdyn_ros.runtime.settings import FAST, LOCKSTEP
 from rbdyn_ros.runtime.shared import EDITS, PACE, PAUSE, READ, STEPS, STOP, Shared
 from rbdyn_ros.runtime.types import GRIP
 
-#: While paused, and while lock-step waits, the loop checks for requests this often [ns].
+#: Interval of the checks for requests while time is paused or lock-step waits [ns].
 POLL = 5_000_000
-#: Mode fast: number of states that may wait for their reader; then the loop sleeps this long [ns].
+#: In mode fast: largest number of states that may wait for their reader, and time for which the
+#: loop then sleeps [ns].
 AHEAD, SHORT = 32, 50_000
 #: Longer sleeps are interrupted to check for requests [ns].
 LONG = 20_000_000
@@ -42,7 +43,7 @@ def wait_for_turn(s: Shared) -> None:
 
 @kernel
 def _sleep_to_deadline(s):
-    """Sleep until the deadline; return False if a request comes first.
+    """Sleep until the deadline; return False if a request arrives earlier.
 
     Requests are noticed only while the deadline is more than LONG away.
     """
@@ -66,7 +67,7 @@ def may_tick(s: Shared) -> bool:
 
 @kernel
 def _wait_for_commands(s):
-    """Wait for the commands of this tick; after the timeout let time run freely again."""
+    """Wait for the commands of this tick; after lockstep_timeout let time run freely again."""
     began = steady_clock(s.scratch)
     read_commands(s)
     while not _is_complete(s):
@@ -99,7 +100,7 @@ def _is_requested(s):
 
 @kernel
 def _is_complete(s):
-    """Return whether each joint that lock-step waits for grips, or has a command for this tick."""
+    """Return whether each required joint has a command for this tick, or is in mode GRIP."""
     for k in range(len(s.dof_required)):
         grips = s.mode[k] == GRIP and s.held[k] == 1
         if s.dof_required[k] == 1 and s.due[k] != s.tick and not grips:
@@ -125,7 +126,7 @@ def read_commands(s: Shared) -> None:
         s.command_version, s.command_words, s.command_floats, 0, s.letter_words, s.letter_floats
     )
     if found < 0:
-        s.missed += 1  # overwritten while it was copied: the next tick reads it again
+        s.missed += 1  # the record was overwritten during the copy; the next tick reads it
     if found > 0:
         _open_letter(s)
     read_port(s)
@@ -133,7 +134,7 @@ def read_commands(s: Shared) -> None:
 
 @kernel
 def _open_letter(s):
-    """Read the new commands of a record."""
+    """Copy the new commands of the record that was read last to the inbox."""
     now = steady_clock(s.scratch)
     for k in range(len(s.letter_arrival)):
         if s.letter_arrival[k] != s.inbox_known[k]:
@@ -147,7 +148,7 @@ def _open_letter(s):
             s.inbox_since[k] = s.watch - age
             s.inbox_new[k] = 1
             s.due[k] = s.letter_tick[k]
-            # lock-step waits from the first stamped command on, even if it is too late
+            # from the first stamped command on, even a late one, lock-step waits
             if s.due[k] >= 0 and s.dof_required[k] == 1:
                 s.locked = s.time_mode == LOCKSTEP
 
@@ -160,7 +161,7 @@ def ages_by_wall_clock(s: Shared) -> bool:
 
 @kernel
 def schedule(s: Shared, ticked: bool) -> None:
-    """Set the next deadline; restart the schedule after an overrun instead of catching up."""
+    """Set the next deadline; after an overrun, restart the schedule instead of catching up."""
     pace = load_acquire(s.asked, PACE)
     finished = steady_clock(s.scratch)
     if ticked:
@@ -171,7 +172,7 @@ def schedule(s: Shared, ticked: bool) -> None:
         s.deadline = finished + pace
         return
     if s.woken < s.deadline:
-        return  # woken early to serve a request
+        return  # the loop woke early to serve a request
     s.deadline += pace
     if finished >= s.deadline:
         s.overruns += ticked

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Time in the panel of a live view: its state, and buttons to pause, step, reset and speed up."""
+"""The folder of time in a live view: the state, and buttons for pause, step, reset and speed."""
 
 import html
 import math
@@ -17,14 +17,14 @@ if TYPE_CHECKING:
 SPEEDS = (0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0)
 SLOWER, FASTER = "\N{MINUS SIGN}", "+"
 MOST_TICKS = 100_000
-#: Relative difference to the measured speed above which the requested speed is shown, too.
+#: The requested speed is also shown if it differs from the measured speed by more than this share.
 APART = 0.05
-#: Period of the state line [s].
+#: Period at which the state line is updated [s].
 REFRESH = 0.2
 
 
 def tell(server: "viser.ViserServer", event: Any, reason: str) -> None:
-    """Show a refusal's reason to the client of an event, or else to all; "" shows nothing."""
+    """Show the reason of a refusal to the client of an event, or to all; "": show nothing."""
     if not reason:
         return
     clients = [event.client] if getattr(event, "client", None) else server.get_clients().values()
@@ -33,7 +33,7 @@ def tell(server: "viser.ViserServer", event: Any, reason: str) -> None:
 
 
 def state_line(instants: Sequence[Instant]) -> str:
-    """Return the state line: running, paused, before the start, or a fault; time and speed."""
+    """Return the state line for the robots' instants: state or fault, time and speed."""
     first = instants[0]
     faults = [instant.fault for instant in instants if instant.fault]
     state = "paused" if all(instant.paused for instant in instants) else "running"
@@ -60,12 +60,12 @@ class Clock:
         server: server of the view.
         simulated: the simulation to control.
         speed: requested simulated seconds per second.
-        refusals: see Cast.
+        refusals: reasons for orders that are never accepted, see Cast.
 
     Attributes:
-        speed: requested speed, set here or by another client.
-        pace: simulated seconds per second: measured or requested, whichever is larger.
-        before_reset: called before a reset.
+        speed: requested simulated seconds per second, set here or by another client.
+        pace: the larger of the measured and the requested simulated seconds per second.
+        before_reset: function that is called before a reset.
     """
 
     def __init__(
@@ -102,7 +102,7 @@ class Clock:
             SLOWER: partial(self.change_speed, faster=False),
             FASTER: partial(self.change_speed, faster=True),
         }
-        if button in orders:  # a client program can send any word
+        if button in orders:  # a client can send any word
             orders[button](event)
 
     def pause(self, event: Any) -> None:
@@ -117,19 +117,19 @@ class Clock:
         tell(self._server, event, self._simulated.step(int(self._ticks.value)))
 
     def reset(self, event: Any) -> None:
-        """Return to the start, at rest; time is not reset."""
+        """Return the robots to their start, at rest; time continues."""
         self.before_reset()
         tell(self._server, event, self._simulated.reset())
 
     def change_speed(self, event: Any, faster: bool) -> None:
-        """Ask for the next faster or slower offered speed; show a reason if it is refused."""
+        """Request the next faster or slower speed of the list; show the reason of a refusal."""
         speed = next_speed(self.speed, faster)
         if not (reason := self._simulated.set_speed(speed)):
             self.speed = speed
         tell(self._server, event, reason)
 
     def put(self, instants: Sequence[Instant]) -> None:
-        """Update the state line."""
+        """Update the state line from the instants of the robots."""
         paused = all(instant.paused for instant in instants)
         if paused != self._paused:
             self._paused = paused

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A button of a live view that pushes a link."""
+"""The folder of a live view that pushes a link."""
 
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
@@ -18,7 +18,7 @@ Push = Callable[[str, Any, Any, Any, float], str]
 
 
 class Pushes:
-    """Pushes on a link by a button.
+    """A folder that chooses a link and a force, with a button that pushes.
 
     Args:
         server: server of the view.
@@ -51,7 +51,7 @@ class Pushes:
         self._suggest()
 
     def move(self, m: Model) -> None:
-        """Continue with a Model that has other objects."""
+        """Use a Model with other objects from now on."""
         if not self._links:
             return
         chosen = self._chosen
@@ -60,12 +60,12 @@ class Pushes:
         self._link.value = chosen if chosen in self._links else self._links[0]
 
     def choose(self, body: str) -> None:
-        """Choose the link of a clicked body; "" if the click hit no body."""
+        """Choose the link of a clicked body; "": the click hit no body, so change nothing."""
         if self._links and body in self._m.body_names[1:]:
             self._link.value = body
 
     def _suggest(self) -> None:
-        """Suggest a force that suits the chosen link, unless the user set a force."""
+        """Suggest a force that suits the chosen link, unless the user has set a force."""
         if tuple(self._force.value) in (ORIGIN, (self._usual, 0.0, 0.0)):
             self._usual = usual_push(self._m, self._chosen)
             self._force.value = (self._usual, 0.0, 0.0)
@@ -77,22 +77,22 @@ class Pushes:
 
     @property
     def _chosen(self) -> str:
-        """The chosen link, or the first link if the text box has another text."""
+        """The chosen link; the first link if the text box has no name of a link."""
         chosen = str(self._link.value)
         return chosen if chosen in self._links else self._links[0]
 
 
 def _links(m: Model) -> tuple[str, ...]:
-    """Return the links that can move."""
+    """Return the names of the links that can move."""
     frames = zip(m.frame_names, m.frame_bodyid, strict=True)
     return tuple(name for name, body in frames if body > 0)
 
 
 def usual_push(m: Model, link: str) -> float:
-    """Return a force that moves a link [N], with two digits.
+    """Return a force that moves a link [N], rounded to two digits.
 
-    It is half the weight of the bodies joined to the link, or twice this weight if they are free,
-    because they may lie on a floor with friction.
+    The force is half the weight of the bodies joined to the link. For free bodies, which may lie
+    on a floor with friction, it is twice their weight.
     """
     body = int(m.frame_bodyid[m.frame_id(link)])
     free = m.jnt_dofnum[m.body_rootid[body] - 1] == 6

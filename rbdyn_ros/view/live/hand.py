@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The hand: drag a link with the mouse to pull it, with Shift to rotate it; let go to throw it."""
+"""The hand: a user drags a link with the mouse to pull it, or with Shift to rotate it."""
 
 import time
 from collections.abc import Callable, Sequence
@@ -19,17 +19,17 @@ if TYPE_CHECKING:
 
 #: Duration of a pull that is not renewed, in wall time [s].
 HELD = 0.25
-#: A user who pulls this long while the simulation is paused gets a note [s].
+#: After a pull of this time while the simulation is paused, the user gets a note [s].
 PATIENCE = 1.0
-#: A drag by this part of the robot's size rotates a link by one radian.
+#: A drag by this share of the robot's size rotates a link by one radian.
 TURN = 0.2
 #: Largest angle by which a drag rotates a link [rad]; the spring cannot follow full turns.
 MOST_TURN = 2.5
 COLOR = (213, 94, 0)
-#: A smaller force or torque is shown as 0 [N], [N m], as it is a rounding error.
+#: A smaller force or torque is a rounding error and is shown as 0 [N], [N m].
 LEAST = 1e-6
 
-#: Function of link, point in its frame, goal and duration; returns a refusal or "".
+#: Function of link, point in its frame, goal and duration; returns the reason of a refusal or "".
 Pull = Callable[[str, Sequence[float], Sequence[float], float], str]
 
 
@@ -40,14 +40,15 @@ class Grip:
     Attributes:
         client: number of the browser.
         link: name of the body.
-        point: (3,) in the frame of the body [m].
-        start: (3,) position of the point on the page at the start [m].
-        pose: (3, 3) orientation of the body at the start.
-        view: (3,) direction of the camera.
+        point: (3,) dragged point in the frame of the body [m].
+        start: (3,) position of this point on the page when the drag began [m].
+        pose: (3, 3) orientation of the body when the drag began.
+        view: (3,) direction in which the camera looks.
         turns: whether the drag rotates the body.
-        goal: position (3,) of the cursor in the robot's world, or orientation (9,) of the body.
+        goal: position (3,) of the cursor in the robot's world [m]; or orientation (9,) of the
+            body.
         cursor: (3,) position of the cursor on the page [m].
-        tick, since: the last tick, and the wall time of its arrival [s].
+        tick, since: newest tick of the simulation, and wall time of its arrival [s].
     """
 
     client: int
@@ -72,10 +73,10 @@ class Hand:
 
     Args:
         server: server of the view.
-        pull: pulls a link in the simulation; without a goal it lets go.
+        pull: pulls a link in the simulation; with an empty goal it ends the pull.
         pace: returns the simulated seconds per second.
         timestep: duration of a tick [s].
-        name: name of the parent of its scene nodes.
+        name: name of the parent of the hand's scene nodes.
     """
 
     _show: Show
@@ -95,7 +96,7 @@ class Hand:
         self._instant: Instant | None = None
 
     def take(self, show: Show) -> None:
-        """Use the robot that is shown, whose drags `dragged` then handles."""
+        """Set the shown robot, whose drags `dragged` handles."""
         self._show = show
         scene, size, name = self._server.scene, show.scene.size, self._name
         self._line: Any = scene.add_arrows(
@@ -106,13 +107,13 @@ class Hand:
 
     @property
     def held(self) -> bool:
-        """Return whether a link is being pulled, or a pull has to be ended."""
+        """Whether a link is being pulled, or a pull has yet to be ended in the simulation."""
         return self._grip is not None or self._ending is not None
 
     async def dragged(self, link: str, event: Any) -> None:
-        """Handle a drag of a link.
+        """Handle viser's event of a drag of a link.
 
-        This is a coroutine, because viser calls coroutines in order.
+        This is a coroutine, because viser calls coroutines in the order of the events.
         """
         if event.phase == "start":
             self._begin(link, event)
@@ -142,7 +143,7 @@ class Hand:
         self._follow(event)
 
     def _follow(self, event: Any) -> None:
-        """Move the goal to the cursor, or rotate it by the drag."""
+        """Move the goal to the cursor, or rotate the goal as far as the cursor was dragged."""
         grip, cursor = self._grip, np.asarray(event.end_position, np.float64)
         if grip is None or not np.isfinite(cursor).all():
             return
@@ -158,7 +159,7 @@ class Hand:
         self._grip, self._ending = None, self._grip
 
     def move(self) -> None:
-        """Continue with other objects; a pull on a link that was removed ends."""
+        """End a pull on a link that was removed, after the objects have changed."""
         grip, self._instant = self._grip, None
         if grip is not None and grip.link not in self._show.m.body_names:
             self._grip = None
@@ -179,7 +180,7 @@ class Hand:
         self._label.visible = True
 
     def hold(self) -> None:
-        """Renew or end the pull."""
+        """Renew the pull in the simulation, or end it if the drag has ended."""
         if self._grip is not None and self._grip.client not in self._server.get_clients():
             self._drop()
         grip = self._grip
@@ -194,7 +195,7 @@ class Hand:
         self._note_standing_time(grip)
 
     def _note_standing_time(self, grip: Grip) -> None:
-        """Tell the user once per drag if time stands still, so that the pull does not act."""
+        """Tell the user, once per drag, that the pull does not act because time stands still."""
         instant, now = self._instant, time.monotonic()
         if instant is None or instant.tick != grip.tick:
             grip.tick, grip.since = -1 if instant is None else instant.tick, now
@@ -204,7 +205,7 @@ class Hand:
             tell(self._server, None, f"time is {cause}; the pull acts when it goes on")
 
     def let_go(self) -> None:
-        """End the pull with the next tick."""
+        """End the drag; the next `hold` ends the pull in the simulation."""
         ending = self._ending or self._grip
         self._grip = self._ending = None
         if ending is not None:
@@ -212,7 +213,7 @@ class Hand:
 
 
 def rotation(vector: Array) -> Array:
-    """Return the matrix (3, 3) of a rotation vector, whose angle is limited to MOST_TURN."""
+    """Return the matrix (3, 3) of a rotation vector [rad]; limit its angle to MOST_TURN."""
     angle = float(np.linalg.norm(vector))
     axis = vector / max(angle, 1e-12)
     half = 0.5 * min(angle, MOST_TURN)
@@ -220,7 +221,7 @@ def rotation(vector: Array) -> Array:
 
 
 def _strength(instant: Instant, body: int, turns: bool) -> str:
-    """Return the force or the torque of the pull as text, or "" if the wrenches are unknown."""
+    """Return the force, or torque if `turns`, on a body as text; "" if wrenches are unknown."""
     if instant.xfrc is None or body >= len(instant.xfrc):
         return ""
     wrench = instant.xfrc[body, 3:] if turns else instant.xfrc[body, :3]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The folder "History": the orders of all pages, each with its simulated time."""
+"""The folder "History": the orders from all pages, each with its simulated time."""
 
 import html
 import threading
@@ -15,18 +15,18 @@ from rbdyn_ros.view.live.link import Numbers, Simulated
 if TYPE_CHECKING:
     import viser
 
-#: Number of orders that are kept.
+#: Largest number of orders that are kept.
 MOST = 50
 
 
 class OrderHistory:
-    """A Simulated that records the orders that it passes on.
+    """A Simulated that passes orders on to another and records them.
 
-    Orders of one slider that follow each other share a line.
+    Successive orders from the same slider share a line.
 
     Args:
-        simulated: takes the orders.
-        names: names of the robots; empty for a single robot.
+        simulated: simulation to which the orders are passed.
+        names: names of the robots; the name of a single robot is empty.
     """
 
     def __init__(self, simulated: Simulated, names: Sequence[str] = ("",)) -> None:
@@ -39,7 +39,7 @@ class OrderHistory:
 
     @property
     def lines(self) -> list[str]:
-        """The orders, the earliest first."""
+        """Lines for the recorded orders, the earliest first."""
         with self._lock:
             return [line for _, line in self._rows]
 
@@ -49,7 +49,7 @@ class OrderHistory:
             self._shown = server.gui.add_html("")
 
     def put(self) -> None:
-        """Show the orders that are new."""
+        """Update the folder if there are new orders."""
         if self._new:
             self._new = False
             lines = "<br>".join(html.escape(line) for line in reversed(self.lines))
@@ -57,9 +57,9 @@ class OrderHistory:
             self._shown.content = f'<div style="{style}">{lines}</div>'
 
     def _note(self, reason: str, robot: int | None, text: str, kind: object = None) -> str:
-        """Record an order unless it was refused; return the reason of the refusal.
+        """Record an order unless it was refused; return `reason`, the reason of a refusal or "".
 
-        The order replaces the last order if both have the same `kind`.
+        An order replaces the last order if both have the same `kind`, other than None.
         """
         if reason:
             return reason

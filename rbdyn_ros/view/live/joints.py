@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The joints in the panel of a live view: sliders that set positions, and torques."""
+"""The joints in the panel of a live view: sliders for positions and for torques."""
 
 import html
 import math
@@ -22,14 +22,14 @@ if TYPE_CHECKING:
 AMPLE = 2.0
 #: Lever arm of the gravity load of a revolute joint [m].
 LEVER = 0.5
-#: A robot with more joints has its sliders in a closed folder.
+#: If a robot has more joints than this, the folder of its sliders is closed at first.
 MANY = 8
-#: Period at which the sliders of positions follow the robot [s].
+#: Period at which the position sliders follow the robot [s].
 FOLLOW = 0.5
-#: Number of steps of a slider from end to end.
+#: Number of steps of a slider from one end to the other.
 STEPS = 500
 
-#: Function of efforts and positions by joint; returns a refusal or "".
+#: Function of efforts and positions by joint; it returns the reason of a refusal, or "".
 Drive = Callable[[Mapping[str, float], Mapping[str, float]], str]
 
 
@@ -54,19 +54,19 @@ def _line(content: str) -> str:
 
 
 class JointSliders:
-    """Sliders for the positions of joints, and in a folder of their own for torques.
+    """Sliders for the positions of joints and, in a folder of their own, for torques.
 
-    The position sliders follow the robot. Once a user moves a slider, servos with gravity
-    compensation hold all joints where the sliders stand, except the joints whose torque a user
-    sets, until *Release*.
+    The position sliders follow the robot until a user moves a slider. From then until *Release*,
+    servos with gravity compensation hold all joints where the sliders stand, except the joints
+    whose torque a user sets.
 
-    Actions of users are recorded in coroutines, because viser calls coroutines in order: a Release
-    is never overtaken by an earlier slider. `hold` passes a Release on.
+    Coroutines record the actions of users, because viser calls coroutines in order: so an earlier
+    slider event cannot overtake a Release. `hold` passes a Release on.
 
     Args:
         server: server of the view.
-        m: the robot.
-        cast: the robot.
+        m: Model of the robot.
+        cast: the robot as the simulation has sent it.
         drive: commands efforts and positions in the simulation, once.
         release: ends these commands.
     """
@@ -83,7 +83,7 @@ class JointSliders:
         self._efforts: dict[str, float] = {}
         self._goals: dict[str, float] = {}
         self._released, self._due = False, 0.0
-        self._lock = threading.Lock()  # guards the settings of users; never held during an order
+        self._lock = threading.Lock()  # guards what users have set; never held during an order
         self._ordering = threading.Lock()
         self._positions: dict[str, Any] = {}
         self._torques: dict[str, Any] = {}
@@ -153,11 +153,11 @@ class JointSliders:
         return slider
 
     def move(self, m: Model) -> None:
-        """Continue with a Model that has other objects."""
+        """Use a Model with other objects from now on."""
         self._m = m
 
     def put(self, instant: Instant) -> None:
-        """Show whether sliders hold the robot, and let the position sliders follow it."""
+        """Show whether sliders hold the robot; otherwise let the position sliders follow it."""
         held = instant.held
         for note, shown in (self._held_note, held), (self._idle_note, self._idle and not held):
             if note.visible != shown:
@@ -177,11 +177,14 @@ class JointSliders:
                         slider.value = q
 
     async def _press_release(self, _event: Any) -> None:
-        """Handle the button; a slider that is moved afterwards commands its joint again."""
+        """Handle *Release*; a slider that a user moves afterwards commands its joint again."""
         self._forget(released=True)
 
     def _forget(self, released: bool) -> None:
-        """Clear the settings of users, and return the torques to zero."""
+        """Clear what users have set, and set the torque sliders to zero.
+
+        `released`: whether `hold` must pass a release on.
+        """
         with self._lock, self._server.atomic():
             self._efforts.clear()
             self._goals.clear()
@@ -191,11 +194,11 @@ class JointSliders:
 
     @property
     def held(self) -> bool:
-        """Return whether joints are being commanded, or a release has to be passed on."""
+        """Whether joints are being commanded, or a release has yet to be passed on."""
         return self._released or bool(self._efforts or self._goals)
 
     def hold(self) -> None:
-        """Pass on a release, or repeat the commands; refused commands are released."""
+        """Pass on a release, or repeat the commands; end commands that are refused."""
         with self._ordering:
             with self._lock:
                 released, self._released = self._released, False
@@ -209,7 +212,7 @@ class JointSliders:
         tell(self._server, None, reason)
 
     def let_go(self) -> None:
-        """End the commands of the sliders; torques return to zero."""
+        """End the commands of the sliders, and set the torques to zero."""
         with self._ordering:
             self._forget(released=False)
             self._release()

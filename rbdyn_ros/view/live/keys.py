@@ -31,12 +31,12 @@ LOST = (
     '<div style="padding: 0 0.75em; font-size: 0.85em; font-weight: 600">'
     "The robot has left the picture: key F follows it, R resets.</div>"
 )
-#: Distance of a robot from the target of the camera, relative to the distance of the camera,
-#: beyond which the robot has left the picture.
+#: A robot has left the picture if its distance from the target of the camera exceeds this share of
+#: the camera's own distance.
 FAR = 1.5
-#: Names of keys on the sheet that differ from viser's.
+#: Names of keys on the sheet that differ from viser's names.
 NAMES = {"arrowright": "right arrow", "escape": "Esc"}
-#: Largest motion, as a part of the distance of the camera, that the camera does not follow.
+#: The camera does not follow smaller motions than this share of its distance.
 LEAST_MOTION = 1e-4
 
 MOUSE = (
@@ -52,7 +52,7 @@ class Keys:
 
     Args:
         server: server of the view.
-        actions: by key, the label of its action and a function that takes viser's event.
+        actions: for each key, the label of its action, and a function of viser's event.
     """
 
     def __init__(
@@ -83,10 +83,10 @@ class Keys:
         self.follow.value = not self.follow.value
 
     def put(self, centre: Array) -> None:
-        """Move the cameras with the centre (3,) of the robot, if they follow it.
+        """Move the cameras with the centre (3,) of the robot if *Follow* is on.
 
-        If the robot has left the picture, the camera centres it again; without *Follow* the panel
-        reports it.
+        If the robot has left the picture, the camera then centres it again. Without *Follow*, a
+        note in the panel says that it has left the picture.
         """
         moved, start = centre - self._centre, self._server.initial_camera
         self._centre = np.array(centre)
@@ -101,7 +101,7 @@ class Keys:
             away = np.linalg.norm(np.asarray(camera.position) - camera.look_at)
             way = centre - np.asarray(camera.look_at) if _is_far(camera, centre) else moved
             if np.linalg.norm(way) > LEAST_MOTION * away:
-                camera.position = np.asarray(camera.position) + way  # this also moves look_at
+                camera.position = np.asarray(camera.position) + way  # viser also moves look_at
 
     def _look_from(self, way: Array, event: Any) -> None:
         if event.client is None:
@@ -113,7 +113,7 @@ class Keys:
             place(camera, target + away * way / np.linalg.norm(way), target)
 
     def _show_help(self, event: Any) -> None:
-        """Show the sheet in the browser of the click, or close it there."""
+        """Show the sheet in the browser of the event, or close it there if it is open."""
         if event.client is None:
             return
         number, gui = event.client.client_id, event.client.gui
@@ -129,7 +129,7 @@ class Keys:
             gui.add_button("Close").on_click(lambda _: self._hide_help(event))
 
     def _hide_help(self, event: Any) -> None:
-        """Close the sheet in the browser of the click, if it is open."""
+        """Close the sheet in the browser of the event if it is open."""
         client = event.client
         shown = None if client is None else self._sheets.pop(client.client_id, None)
         if shown is not None:

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The protocol between a view and a simulation in another process: requests and answers on pipes.
 
-The view polls: the simulation only sends answers. There are two pipes, so that slow requests
+The view sends requests and the simulation answers. There are two pipes, so that slow requests
 (QUEUED) do not delay quick requests (PROMPT).
 """
 
@@ -21,33 +21,32 @@ from rbdyn_ros.sensors.sights import Sight
 
 Numbers = Sequence[float]
 
-#: The requests on each pipe.
+#: Names of the requests on each pipe.
 PROMPT = frozenset({"instants", "recast", "sights", "push", "pull", "drive", "release"})
 QUEUED = frozenset({"pause", "step", "reset", "set_speed"})
-#: Reports of the view, without an answer: its address, a warning, or the reason why it cannot
-#: serve.
+#: Reports of the view, which get no answer: its address, a warning, or why it cannot serve.
 SERVING, WARNED, FAILED = "serving", "warned", "failed"
 #: Largest request [bytes].
 MOST_BYTES = 1 << 22
 
 
 class Simulated(Protocol):
-    """A simulation as a view uses it. Orders return the reason of a refusal, or ""."""
+    """Interface of a simulation for a view. Orders return the reason of a refusal, or ""."""
 
     def instants(self, energy: bool = False) -> list[Instant]:
-        """Return the current instants of all robots, with their energies if asked for."""
+        """Return the present instants of all robots; `energy`: include their energies."""
 
     def recast(self, robot: int) -> "Cast | None":
-        """Return a robot whose objects have changed, or None if it must be requested again."""
+        """Return a robot whose objects have changed; None: it must be requested again later."""
 
     def sights(self, robot: int) -> list[Sight]:
-        """Return the latest readings of a robot's lidars and cameras; keep these sensors on."""
+        """Return the latest readings of a robot's lidars and cameras, and keep them measuring."""
 
     def pause(self, paused: bool) -> str:
-        """Pause or continue the simulation."""
+        """Pause the simulation, or continue it if `paused` is false."""
 
     def step(self, ticks: int) -> str:
-        """Run some ticks while paused."""
+        """Run some ticks of a paused simulation."""
 
     def reset(self) -> str:
         """Return all robots to their initial state, at rest."""
@@ -70,8 +69,8 @@ class Simulated(Protocol):
             robot: number of the robot.
             link: name of the link.
             point: (3,) point of application in the frame of the link [m].
-            force: (3,) in world axes [N].
-            torque: (3,) about the point, in world axes [N m].
+            force: (3,) force in world axes [N].
+            torque: (3,) torque about the point, in world axes [N m].
             duration: duration in simulated time [s].
         """
 
@@ -81,9 +80,9 @@ class Simulated(Protocol):
         Args:
             robot: number of the robot.
             link: name of the link.
-            point: (3,) in the frame of the link [m].
-            goal: (3,) position of that point in the world [m]; or (9,) orientation of the link,
-                row by row; empty: let go.
+            point: (3,) point of the link, in the frame of the link [m].
+            goal: (3,) goal of this point in the world [m]; or (9,) goal of the link's orientation,
+                row by row; empty: end the pull.
             duration: duration in simulated time [s].
         """
 
@@ -92,24 +91,24 @@ class Simulated(Protocol):
     ) -> str:
         """Command joints by name: efforts [N m, N], and positions [rad, m] that servos hold.
 
-        The commands end unless the order is repeated.
+        The commands expire unless the order is repeated.
         """
 
     def release(self, robot: int) -> str:
-        """End the last commands of joints."""
+        """End the commands of `drive`; without such commands, stop holding the robot."""
 
 
 @dataclass(frozen=True, slots=True)
 class Cast:
-    """A robot to show, as sent to the process of the view.
+    """A robot to show, as the simulation sends it to the process of the view.
 
     Attributes:
-        name: name among several robots; "" for a single robot.
+        name: name of the robot if there are several; "" for a single robot.
         description: description of the robot.
         floating_base: as for rb.load.
         strict: as for rb.load.
-        text: URDF, for the robot's appearance; "" for another file format.
-        path: file of the robot; None if the robot was given as text.
+        text: URDF text, for the robot's appearance; "": the robot has another format.
+        path: file of the robot; None: the robot was given as text.
         package_dirs: folders to search for the packages of its meshes.
         imports: Python files of the user that register its joint types and motions.
         timestep: duration of a tick [s].
@@ -117,11 +116,11 @@ class Cast:
         command_timeout: age at which a command expires [s].
         time_mode: realtime, lockstep or fast.
         speed: requested simulated seconds per second.
-        refusals: by name of an order, the reason why it is never accepted.
-        world: `world` of the Instants with the Model of this description.
+        refusals: for each order that is never accepted, the reason.
+        world: value of Instant.world for this description.
         sees: whether it has lidars, range sensors or cameras.
-        start: how the robot is held until its first command; "" if it is not held.
-        idle: motion of its joints without commands, in words; "" if no effort acts on them.
+        start: how the robot is held until its first command; "": it is not held.
+        idle: what its joints do without commands, in words; "": no effort acts on them.
     """
 
     name: str
@@ -145,21 +144,21 @@ class Cast:
 
     @property
     def folder(self) -> Path | None:
-        """Folder of the robot file, to which mesh paths are relative; None without a file."""
+        """Folder of the robot file, to which paths of meshes are relative; None without a file."""
         return None if self.path is None else self.path.parent
 
 
 class Remote:
-    """A Simulated in another process, at the other end of two pipes; thread-safe.
+    """A Simulated at the other end of two pipes, in another process; thread-safe.
 
     Each method of Simulated is a request of the same name.
 
     Args:
-        prompt: pipe of requests that are answered at once.
-        queued: pipe of requests that may wait for the loop.
+        prompt: pipe for requests that are answered at once.
+        queued: pipe for requests that may have to wait for the loop.
 
     Raises:
-        EOFError, OSError: by every method, if the other process has ended.
+        EOFError, OSError: from every method, if the other process has ended.
     """
 
     def __init__(self, prompt: Connection, queued: Connection) -> None:
@@ -179,7 +178,7 @@ class Remote:
             return pipe.recv()
 
     def tell(self, what: str, about: str) -> None:
-        """Report SERVING with the address, WARNED with a warning, or FAILED with the reason."""
+        """Send a report: SERVING with the address, WARNED with a warning, FAILED with a reason."""
         pipe = self._pipes["instants"]
         with self._locks[id(pipe)]:
             pipe.send_bytes(json.dumps((what, about)).encode())
@@ -190,7 +189,7 @@ def serve(
 ) -> None:
     """Answer the requests on a pipe until the other end closes it or sends an invalid request.
 
-    The view is exposed to the network, so its messages are never unpickled.
+    The network can reach the process of the view, so its messages are never unpickled.
 
     Args:
         pipe: one of the two pipes.
@@ -207,9 +206,9 @@ def serve(
 
 
 def answered(simulated: Simulated, what: str, arguments: Sequence[Any]) -> Any:
-    """Return the answer to a request; an exception ends no process.
+    """Return the answer to a request; catch every exception.
 
-    After an exception an order returns a refusal, and a query an empty answer.
+    After an exception, the answer to an order is a refusal, and the answer to a query is empty.
     """
     if not isinstance(what, str) or what not in PROMPT | QUEUED:
         return f"there is no request '{what}'"

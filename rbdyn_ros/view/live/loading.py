@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Load a robot sent by the simulation: its Model, its appearance and warnings."""
+"""Load a robot that the simulation has sent: its Model, its appearance and warnings."""
 
 from collections.abc import Mapping, Sequence
 
@@ -9,14 +9,14 @@ from rbdyn_ros.loading.load import complete
 from rbdyn_ros.model.model import Model
 from rbdyn_ros.view.live.link import Cast
 
-#: Number of warnings shown per robot; further warnings are only counted.
+#: Largest number of warnings shown for a robot; further warnings are only counted.
 MOST_WARNINGS = 8
 
 
 def load(cast: Cast) -> tuple[Model, Appearance]:
     """Return the robot of a cast and its appearance.
 
-    If the appearance cannot be read, the robot is shown by its inertias, with a warning.
+    If the appearance cannot be read, boxes of the inertias replace it, with a warning.
     """
     m = complete(cast.description, cast.floating_base, cast.strict)
     source = cast.text or cast.path
@@ -30,10 +30,12 @@ def load(cast: Cast) -> tuple[Model, Appearance]:
 
 
 def moved(cast: Cast, before: Model, looks: Appearance) -> tuple[Model, Appearance]:
-    """Return a robot with other objects, and the part of its first appearance that is left.
+    """Return the Model of a robot after its objects changed, and its appearance.
+
+    The new appearance is the part of the first appearance whose links still exist.
 
     Args:
-        cast: the robot.
+        cast: the robot with the new objects.
         before: last Model of the robot.
         looks: first appearance of the robot.
 
@@ -48,7 +50,7 @@ def warning_of(findings: Mapping[str, Sequence[Finding]]) -> str:
     """Return the warnings about the appearance of robots as one text, or "" without warnings.
 
     Args:
-        findings: warnings by name of the robot.
+        findings: warnings by the name of the robot.
     """
     lines = []
     for name, found in findings.items():

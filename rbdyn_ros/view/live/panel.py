@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The live view: polls a simulation in another process, shows it and forwards orders."""
+"""The live view, which polls a simulation in another process, shows it and sends it orders."""
 
 import contextlib
 import os
@@ -32,14 +32,14 @@ if TYPE_CHECKING:
 
 #: Niceness of the process, so that other processes have priority.
 NICE = 10
-#: Polling periods with and without a connected browser [s].
+#: Periods of polling with and without a connected browser [s].
 WATCHED, ALONE = 1.0 / 30.0, 1.0
-#: Period of repeating efforts [s]; shorter if the command timeout is shorter.
+#: Period at which commands are repeated, and shortest period if the command timeout is short [s].
 REPEAT, SOONEST = 0.03, 0.005
 
 
 class Live:
-    """Simulated robots in a browser.
+    """Shows simulated robots in a browser.
 
     Args:
         server: server of the view.
@@ -90,7 +90,7 @@ class Live:
         return choice
 
     def _frame_start(self) -> None:
-        """Show the robots at their start, and move the first camera with the shown robot."""
+        """Show the robots at their start, and set the initial camera, which follows the robot."""
         before, camera = self._shown.show.nodes.centre, self._server.initial_camera
         self.poll()
         moved = self._shown.show.nodes.centre - before
@@ -98,23 +98,23 @@ class Live:
 
     @property
     def _shown(self) -> "LiveRobot":
-        """The robot whose panel is shown."""
+        """The robot whose folder in the panel is shown."""
         chosen = None if self._chosen is None else self._chosen.value
         return next((one for one in self.robots if one.name == chosen), self.robots[0])
 
     def _choose(self) -> None:
-        """Show the panel of one robot."""
+        """Show the folder of the chosen robot, and hide the folders of all others."""
         for robot in self.robots:
             robot.folder.visible = robot.name == self._chosen.value
 
     def _let_go(self) -> None:
-        """Release the joints that sliders hold, so that the robots stay at their start."""
+        """Release all joints that sliders hold, so that a reset robot stays at its start."""
         for robot in self.robots:
             if robot.joints.held:
                 robot.joints.let_go()
 
     def run(self) -> None:
-        """Poll and show until close is called.
+        """Poll and show the simulation until `close` is called.
 
         Raises:
             EOFError, OSError: the simulation has ended.
@@ -132,12 +132,12 @@ class Live:
             raise self._failure
 
     def close(self) -> None:
-        """Let the method `run` return."""
+        """Make the method `run` return."""
         self._ended.set()
         self._woken.set()
 
     def poll(self) -> None:
-        """Get the instants of the robots and show them."""
+        """Get the present instants of the robots and show them."""
         energy = any(robot.charts.shown for robot in self.robots)
         instants = self._simulated.instants(energy)
         if len(instants) != len(self.robots):
@@ -155,7 +155,7 @@ class Live:
                 robot.look()
 
     def _hold(self) -> None:
-        """Repeat efforts and pulls while a browser is connected; closing the tab ends them."""
+        """Repeat commands and pulls; end them all if no browser is connected."""
         try:
             while not self._ended.wait(self._repeat):
                 watched = bool(self._server.get_clients())
@@ -167,14 +167,14 @@ class Live:
 
 
 class LiveRobot:
-    """One robot: its scene and its folder in the panel.
+    """One robot of the view: its scene and its folder in the panel.
 
     Args:
         server: server of the view.
         cast: the robot.
         simulated: the simulation.
         number: number of the robot in the simulation.
-        clock: measures the speed of time.
+        clock: controls of time, which know the speed of time.
 
     Attributes:
         label: name of the robot in the view.
@@ -217,7 +217,7 @@ class LiveRobot:
         self.show.on_click(self.pushes.choose)
 
     def enter(self, world: int) -> None:
-        """Show the objects of a world, unless they are shown already."""
+        """Show the objects of the world with this number, unless they are shown already."""
         cast = self._recast() if world != self._world else None
         if cast is None or cast.world != world:
             return
@@ -231,7 +231,7 @@ class LiveRobot:
         self._world = world
 
     def put(self, instant: Instant) -> None:
-        """Show an instant, unless it belongs to another world than the shown world."""
+        """Show an instant, unless it belongs to a world that is not shown."""
         if instant.world != self._world:
             return
         self.joints.put(instant)
@@ -243,19 +243,19 @@ class LiveRobot:
         self.hand.put(instant)
 
     def look(self) -> None:
-        """Show the pictures of the sensors."""
+        """Show the pictures and points of the sensors."""
         if self._sights is not None:
             self._sights.look()
 
     def hold(self, watched: bool) -> None:
-        """Repeat efforts and pulls; end them if no browser is connected."""
+        """Repeat commands and pulls; `watched` false (no browser is connected): end them."""
         for part in (self.joints, self.hand):
             if part.held:
                 (part.hold if watched else part.let_go)()
 
 
 def run(prompt: Connection, queued: Connection) -> None:
-    """Run the process of a view (view/live/process.py) until the pipes close."""
+    """Run the program of a view's process (view/live/process.py) until the pipes close."""
     threading.Thread(target=_end_with, args=(prompt,), name="rbdyn-parent", daemon=True).start()
     _lower_priority()
     casts, port, address = prompt.recv()
@@ -277,15 +277,15 @@ def run(prompt: Connection, queued: Connection) -> None:
 
 
 def _end_with(pipe: Connection) -> None:
-    """End this process at once when the other end of a pipe is closed."""
+    """End this process at once when the other end of a pipe closes; body of a thread."""
     poll = select.poll()
-    poll.register(pipe.fileno(), 0)  # no event is asked for: poll reports a closed pipe anyway
+    poll.register(pipe.fileno(), 0)  # without any event, poll still reports a closed pipe
     poll.poll()
     os._exit(0)
 
 
 def _lower_priority() -> None:
-    """Set a low priority, whatever priority the parent has."""
+    """Set a low priority, also if the parent process has real-time priority."""
     with contextlib.suppress(OSError):
         os.sched_setscheduler(0, os.SCHED_OTHER, os.sched_param(0))
     os.nice(NICE)

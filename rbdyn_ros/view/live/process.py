@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Starts a live view in another process, attends to it, and ends it."""
+"""Start a live view in another process, answer its requests, and end it."""
 
 import contextlib
 import signal
@@ -11,7 +11,7 @@ from multiprocessing.connection import Connection
 from rbdyn_ros.view.live.link import FAILED, WARNED, Cast, Simulated, serve
 from rbdyn_ros.view.live.spawned import PATIENCE, Spawned, spawn
 
-#: Function of a severity (info or warning) and a message.
+#: Function that gets a severity (info or warning) and a message.
 Say = Callable[[str, str], None]
 
 
@@ -32,11 +32,12 @@ def start_view(
 
     Args:
         casts: the robots.
-        simulated: the simulation; called on two threads until the view ends.
-        port: see open_server.
-        address: see open_server.
+        simulated: the simulation; two threads call it until the view ends.
+        port: as for open_server.
+        address: as for open_server.
         say: called from another thread with the address, a warning, or the reason of a failure.
-        spawned: process of the view, which ends with the view; None: a new process, see spawn.
+        spawned: process to use for the view, which ends with the view; None: start a new process,
+            see spawn.
 
     Raises:
         ParameterError: viser is not installed.
@@ -48,8 +49,8 @@ class ViewProcess:
     """A view in another process; see start_view.
 
     Attributes:
-        address: address of the page, as http://127.0.0.1:8080; "" before it serves.
-        pid: process id.
+        address: address of the page, such as http://127.0.0.1:8080; "": it does not serve yet.
+        pid: number of the process.
     """
 
     def __init__(
@@ -77,7 +78,7 @@ class ViewProcess:
             thread.start()
 
     def wait(self, timeout: float) -> bool:
-        """Wait until the view serves or fails, at most `timeout` [s]; return whether it serves."""
+        """Wait up to `timeout` [s] until the view serves or fails; return whether it serves."""
         self._settled.wait(timeout)
         return bool(self.address)
 
@@ -87,7 +88,7 @@ class ViewProcess:
         return self._spawned.process.poll() is None
 
     def close(self) -> None:
-        """End the process, unless it has ended."""
+        """End the process if it still runs."""
         self._closing = True
         self._spawned.end()
         for thread in self._threads:
@@ -96,7 +97,7 @@ class ViewProcess:
     def _attend(self, pipe: Connection, given: tuple[object, ...]) -> None:
         try:
             with pipe:
-                with contextlib.suppress(OSError):  # the end of the process is reported below
+                with contextlib.suppress(OSError):  # the process has ended; this is reported below
                     pipe.send(given)
                 serve(pipe, self._simulated, self._heard)
         finally:

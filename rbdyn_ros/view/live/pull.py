@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The spring by which a hand pulls or rotates a link: its stiffness suits the inertia."""
+"""The spring with which a hand pulls or rotates a link; its stiffness suits the inertia."""
 
 import threading
 
@@ -16,31 +16,32 @@ from rbdyn_ros.runtime.loop import Loop
 from rbdyn_ros.runtime.types import Pull
 from rbdyn_ros.view.scene.wrench_lines import USUAL_GRAVITY
 
-#: Natural frequency of the spring [rad/s], and its limit as a share of the frequency of ticks.
+#: Natural frequency of the spring [rad/s], and its largest ratio to the frequency of ticks.
 RATE, MOST_RATE = 22.0, 0.2
-#: Damping relative to critical damping: a hanging load swings, and seems heavier than a lying
-#: load.
+#: Damping relative to critical damping; above 1, because a hanging load swings and then seems
+#: heavier than a load that lies.
 DAMPING = 1.4
-#: Distance to the goal at which the spring overcomes dry friction, or carries the weight of a
-#: standing robot [m], [rad]. For this the spring becomes up to MOST_STIFFER times stiffer.
+#: The spring overcomes dry friction, or carries the weight of a standing robot, at this distance
+#: from the goal [m], [rad]. For this it becomes up to MOST_STIFFER times as stiff.
 SAG, SAG_ANGLE, MOST_STIFFER = 0.03, 0.1, 10.0
-#: Rate at which the hand takes over the weight that stretches the spring [1/s], and the largest
-#: load, relative to the weight of the bodies joined to the link.
+#: Rate at which the hand takes over the weight that stretches the spring [1/s], and the most
+#: weight that it takes, relative to the weight of the bodies joined to the link.
 LEARNING, MOST_LOAD = 6.0, 1.5
 #: Largest force of the spring, relative to the weight of the bodies joined to the link.
 MOST_WEIGHTS = 5.0
-#: Largest torque of the spring [N m]; the angle to the goal is limited anyway.
+#: Largest torque of the spring [N m]; in practice the limited angle to the goal limits it more.
 MOST_TORQUE = 1e6
-#: Mobility relative to the easiest direction, below which a point cannot move in a direction.
+#: A point counts as immovable in a direction if its mobility there is below this share of its
+#: mobility in the easiest direction.
 LEAST_EASE = 1e-3
 
 
 class CarriedWeight:
-    """The weight at the point of a drag, which the hand takes over from the spring.
+    """The weight at the dragged point, which the hand takes over from the spring.
 
-    It is the sum over time of the upward force of spring and damper. This sum is zero over the
-    motion of a free body from rest to rest, so a goal that jumps adds no load. Horizontal forces
-    are left out: a hanging load swings there, and would swing more.
+    It is the sum over time of the upward force of spring and damper. For a free body that moves
+    from rest to rest this sum is zero, so a goal that jumps adds no load. Horizontal forces are
+    left out, because they would make a hanging load swing more.
     """
 
     def __init__(self) -> None:
@@ -53,10 +54,10 @@ class CarriedWeight:
         """Return the load [N]; a new drag begins without a load.
 
         Args:
-            drag: identifies the drag.
-            time: now [s].
-            duration: after which the drag has ended, unless it is renewed [s].
-            force: force of spring and damper now, upwards, as if there was no load yet [N].
+            drag: key of the drag.
+            time: present time [s].
+            duration: time after which a drag that is not renewed has ended [s].
+            force: upward force of spring and damper now, computed without the load [N].
             most: largest load, upwards or downwards [N].
         """
         if drag != self._drag or not self._time <= time <= self._until:
@@ -71,12 +72,12 @@ class CarriedWeight:
 class HandSpring:
     """Makes the pulls of a hand on the robots and objects of a loop; thread-safe.
 
-    The spring is critically damped by the inertia at the hand. Joints with a servo or a
-    brake belong to the link rigidly, as do closed loops; contact is left out. The goal is ahead of
-    the cursor by the stretch of the spring under the load at the point.
+    The damping suits the inertia at the dragged point. For this inertia, joints with a servo or a
+    brake and closed loops count as rigid, and contact is left out. The goal is ahead of the cursor
+    by the length that the load at the point stretches the spring.
 
     Args:
-        loop: has the Model and its present state.
+        loop: loop with the Model and its present state.
     """
 
     def __init__(self, loop: Loop) -> None:
@@ -89,8 +90,9 @@ class HandSpring:
 
         Args:
             link: name of the link.
-            point: (3,) in the frame of the link [m].
-            goal: (3,) position in the world [m], or (9,) orientation of the link, row by row.
+            point: (3,) point of the link, in the frame of the link [m].
+            goal: (3,) goal of the point in the world [m]; or (9,) goal of the link's orientation,
+                row by row.
             duration: duration of the pull [s].
 
         Raises:
@@ -128,37 +130,37 @@ class HandSpring:
 
         Args:
             J: the Jacobian.
-            body: body that has the point.
-            weight: weight of the bodies joined to it [N].
-            rate: rate of the spring [rad/s].
+            body: body with the point.
+            weight: weight of the bodies joined to this body [N].
+            rate: natural frequency of the spring [rad/s].
         """
         m = self._m
         own = m.body_rootid[m.dof_bodyid] == m.body_rootid[body]
         floats = int(m.jnt_dofnum[m.body_rootid[body] - 1]) == 6
-        # the robot stands on servos or brakes
+        # a floating robot stands if servos or brakes hold some of its joints
         stands = floats and bool((own & self._loop.kept_dofs).any())
         load, sag = weight if stands else 0.0, SAG * rate**2
         return rate**2 * self._felt_inertia(J, weight / USUAL_GRAVITY, load, sag)
 
     def _jacobian(self, link: str, point: Array) -> tuple[Array, Array]:
-        """Return the Jacobian (6, nv) at a point of a link, [angular; linear], and the point."""
+        """Return the Jacobian (6, nv) [angular; linear] at a point of a link, and its position."""
         state, d = self._loop.readout.latest(), self._d
         d.qpos, d.qvel, d.time = state.qpos, state.qvel, state.time
         if self._m.nefc:
-            forward(self._m, d)  # this writes efc_J
+            forward(self._m, d)  # writes efc_J
         J = frame_jacobian(self._m, d, link)
         position, R = frame_pose(self._m, d, link)
         arm = R @ point
         return np.concatenate([J[:3], J[3:] + np.cross(J[:3].T, arm).T]), position + arm
 
     def _felt_inertia(self, J: Array, mass: float, load: float, sag: float) -> Array:
-        """Return the inertia (3, 3) at a point in the directions of J (3, nv).
+        """Return the inertia (3, 3) that a force or torque in the rows of J (3, nv) would feel.
 
         Args:
-            J: the Jacobian.
+            J: linear or angular part of a Jacobian.
             mass: largest inertia in any direction; 0: unlimited.
-            load: force that the spring must overcome in every direction [N].
-            sag: acceleration at which the spring overcomes the load and dry friction.
+            load: force or torque that the spring must overcome in every direction [N], [N m].
+            sag: acceleration [m/s^2], [rad/s^2] at which the spring overcomes load and friction.
         """
         m, free = self._m, _free_dofs(self._loop)
         if m.nM == 0:  # the Model is too large for a mass matrix
@@ -181,6 +183,6 @@ class HandSpring:
 
 
 def _free_dofs(loop: Loop) -> Bools:
-    """Return the dofs (nv,) that no servo, brake or fault holds, or all dofs if all are held."""
+    """Return a mask (nv,) of the dofs that no servo, brake or fault holds; all if all are held."""
     free: Bools = ~loop.kept_dofs
     return free if free.any() else np.ones_like(free)

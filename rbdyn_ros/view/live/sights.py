@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The folder "Sensors" of a live view: pictures of cameras, and points of lidars in the scene."""
+"""Show pictures of cameras in the folder "Sensors" of a live view, lidar points in its scene."""
 
 import time
 from collections.abc import Callable, Sequence
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 #: Time between two requests for the readings of sensors [s].
 PERIOD = 0.2
-#: Colour of the points of lidars, and their size relative to the robot's.
+#: Colour of the points of lidars, and size of a point relative to the robot.
 POINTS, SIZE = (213, 94, 0), 0.006
 
 
@@ -42,13 +42,13 @@ class Sights:
         self._next = 0.0
 
     def look(self) -> None:
-        """Show the pictures of the sensors, unless they are hidden or have just been shown."""
+        """Show the newest pictures and points, if PERIOD has passed and they are not hidden."""
         if not self._shown.value or time.monotonic() < self._next:
             return
         self._next = time.monotonic() + PERIOD
         for sight in self._seen():
             if sight.link not in self._show.m.frame_names:
-                continue  # the object of the sensor has just been added or removed
+                continue  # the object with the sensor has just been added or removed
             if sight.picture is not None:
                 self._put_picture(sight.name, sight.picture)
             if sight.points is not None:
@@ -67,7 +67,7 @@ class Sights:
         m = self._show.m
         frame = m.frame_id(sight.link)
         body, R = int(m.frame_bodyid[frame]), quat_to_mat(m.frame_quat[frame])
-        # a node of the same name is replaced
+        # a new node replaces the node of the same name
         self._clouds[sight.name] = self._server.scene.add_point_cloud(
             f"{self._show.nodes.path(body)}/sensor {sight.name}",
             (sight.points @ R.T + m.frame_pos[frame]).astype(np.float32),

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The process of a live view, which imports its modules while the robots are loaded.
 
-It is a plain Python process, not one of multiprocessing, which would run the user's main module
-again. It has a session of its own, so Ctrl-C does not reach it; it ends when its pipes close.
-This module imports little, because it starts before everything else.
+It is a plain Python process, because a process of multiprocessing would run the user's main module
+again. It has a session of its own, so Ctrl-C does not reach it. It ends when its pipes close. This
+module imports little, because it runs before everything else.
 """
 
 import importlib.util
@@ -18,10 +18,10 @@ from rbdyn_ros.machine import wait_or_kill
 
 #: Code of the finding for a missing viser.
 MISSING = "no-view-extra"
-#: Time for the process to end [s].
+#: Time in which the process must end [s]; then it is killed.
 PATIENCE = 2.0
 
-#: Program of the process; it is isolated from its working directory and imports from our paths.
+#: Program of the process. It does not import from its working directory, but from our sys.path.
 _CHILD = """
 import sys
 from multiprocessing.connection import Connection
@@ -34,11 +34,11 @@ run(*pipes)
 
 @dataclass(frozen=True, slots=True)
 class Spawned:
-    """A process of a view that waits for its robots; panel.run is its program.
+    """A process of a view that waits for its robots; it runs panel.run.
 
     Attributes:
         process: the running process.
-        prompt, queued: our ends of its pipes, see link.py.
+        prompt, queued: the ends of its pipes in this process, see link.py.
     """
 
     process: subprocess.Popen[bytes]
@@ -46,7 +46,7 @@ class Spawned:
     queued: Connection
 
     def end(self) -> None:
-        """End the process, unless it has ended."""
+        """End the process if it still runs."""
         self.process.terminate()
         wait_or_kill(self.process, PATIENCE)
 
@@ -54,7 +54,7 @@ class Spawned:
 def spawn() -> Spawned:
     """Start the process of a view.
 
-    Call it before a thread of high priority starts, because a process inherits the priority.
+    Do not call it from a thread of high priority, because the process inherits the priority.
 
     Raises:
         ParameterError: viser is not installed.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The latest state of a loop as an Instant, and the speed of its time."""
+"""Convert the latest state of a loop to an Instant, and measure the speed of its time."""
 
 import math
 import time
@@ -16,12 +16,12 @@ from rbdyn_ros.model.model import Model
 from rbdyn_ros.runtime.loop import Loop
 from rbdyn_ros.runtime.state import LoopState
 
-#: Window of the speed measurement [s].
+#: Length of the window in which the speed is measured [s].
 SPAN = 1.0
 
 
 class Pace:
-    """Simulated seconds per second over about the last second.
+    """Measures the simulated seconds per second over about the last second.
 
     The measurement restarts when time is paused or jumps back.
     """
@@ -30,7 +30,7 @@ class Pace:
         self._marks: deque[tuple[float, float]] = deque()
 
     def at(self, now: float, simulated: float, paused: bool) -> float:
-        """Return the factor, or NaN while paused and at the first call afterwards.
+        """Return the simulated seconds per second; NaN in a pause and at the first call after it.
 
         Args:
             now: time of a steady clock [s].
@@ -55,7 +55,7 @@ def before_start(m: Model, qpos: Array, held: bool) -> Instant:
 
 
 class Watched:
-    """Makes Instants from the states of a loop; not thread-safe.
+    """Makes Instants from the states of a loop. Only one thread at a time may use it.
 
     Args:
         loop: loop to watch.
@@ -71,10 +71,10 @@ class Watched:
         self._plant: Model | None = None
 
     def instant(self, energy: bool = False) -> Instant:
-        """Return the current instant of the robot, with its energies if asked for."""
+        """Return the present instant of the robot; `energy`: include its energies."""
         loop, control = self._loop, self._loop.time
         if not loop.running and control.tick == 0:
-            # reading its latest state would run a loop that is about to start
+            # do not read the latest state, which would run the loop before its start
             still = before_start(loop.m, loop.start_position, loop.holding)
             return replace(still, wanted=control.real_time_factor)
         state = loop.readout.latest()
@@ -103,18 +103,18 @@ class Watched:
         )
 
     def _points(self, state: LoopState) -> Array:
-        """Return the contact points with their forces, up to a tick newer than the state.
+        """Return the contact points and forces (n, 6), which may be a tick newer than the state.
 
-        They are read while the loop may write them, so one picture can mix old and new numbers.
+        The loop may write them meanwhile, so one picture can have old and new numbers.
         """
         if state.m.ncontact == 0 or not state.contact.any():
             return np.zeros((0, 6))
         return contact_points(self._loop.plant.d)
 
     def _energy(self, state: LoopState) -> tuple[float, float] | None:
-        """Return potential and kinetic energy with the current payloads and gravity [J].
+        """Return potential and kinetic energy with the present payloads and gravity [J].
 
-        Return None while the objects are changing.
+        Return None if the objects have just changed.
         """
         plant = self._loop.plant.m
         if plant.data_slots != state.m.data_slots:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""rb.animate: films of a motion of a robot in its world."""
+"""rb.animate: write a film of a robot's motion in its world."""
 
 import math
 from collections.abc import Sequence
@@ -24,7 +24,7 @@ from rbdyn_ros.view.scene.plain import plain_looks
 
 SUFFIXES = (".gif", ".mp4")
 MOST_FRAMES = 20_000
-#: Range of allowed edges of a film [pixels].
+#: Allowed widths and heights of a film [pixels].
 EDGES = range(16, 4097)
 
 
@@ -44,22 +44,23 @@ def animate(
 ) -> Film:
     """Write a film of a motion to a .gif or .mp4 file (.mp4 needs ffmpeg).
 
-    Each frame is rendered as `rb.render` does, without a display. The camera stands still and
-    shows the whole motion. Contact points are green, with an arrow for the force of each, as in
-    the view: a force as large as the weight of the robot is half as long as the robot. A .gif
-    counts time in 1/100 s, so fps is rounded to 100 / n.
+    Frames are drawn without a display, as by `rb.render`. The camera stands still and shows the
+    whole motion. Contact points are green. An arrow shows the force at each, as in the view: the
+    arrow of a force as large as the robot's weight is half as long as the robot. A .gif counts
+    time in 1/100 s, so fps is rounded to 100 / n.
 
     Args:
         m: the Model.
-        motion: qpos of every frame (frames, nq); or a Data, which is simulated and left in its
+        motion: qpos of every frame (frames, nq); or a Data, which is simulated and then has its
             last state.
         path: output file; replaced if it exists.
-        looks: source of the <visual> elements: the file or URDF text of the robot; None: each
-            body's contact geometries, else a box with its mass and inertia.
+        looks: source of the <visual> elements: the file or URDF text of the robot; None: draw each
+            body's contact geometries, or a box with its mass and inertia if it has none.
         package_dirs: as for load_urdf.
-        contacts: the contacts to draw in every frame (frames), each (k, 6): a point [m] and the
-            force there on the second geometry [N]; only with positions. A Data shows its own.
-        duration: simulated time [s], which a Data needs; None for positions.
+        contacts: for every frame the contacts to draw (k, 6): a point [m] and the force there on
+            the second geometry [N]; only for an array of positions. None: no contacts are drawn; a
+            Data shows its own.
+        duration: simulated time [s], required for a Data; None for an array of positions.
         fps: frames per second; the film runs in real time.
         size: width and height of the picture [pixels].
         elevation: elevation of the camera above the horizon [degree].
@@ -70,12 +71,12 @@ def animate(
         replaced.
 
     Raises:
-        ModelError: if a Data was not made for m, its simulation diverges, or `looks` is another
+        ModelError: a Data was not made for m, its simulation diverges, or `looks` is another
             robot.
         DescriptionError: the file in `looks` is refused.
-        ParameterError: positions or contacts of another shape or not finite, other arguments out
-            of range, another suffix, no picture can be drawn on this machine, or Pillow or ffmpeg
-            is not installed.
+        ParameterError: positions or contacts have another shape or are not finite, another
+            argument is out of range, the suffix is unknown, no picture can be drawn on this
+            machine, or Pillow or ffmpeg is not installed.
     """
     check_model(m, "animate")
     target = output_path(path, "a film", SUFFIXES)
@@ -108,7 +109,7 @@ def animate(
 def _given(
     m: Model, motion: ArrayLike, contacts: Sequence[ArrayLike] | None, duration: object, fps: float
 ) -> list[Instant]:
-    """Return the instants of positions, or raise ParameterError."""
+    """Return the instants of positions at fps [Hz]; raise ParameterError if one is invalid."""
     try:
         qpos = np.asarray(motion, np.float64)
     except (TypeError, ValueError):
@@ -129,7 +130,7 @@ def _given(
     still = np.zeros(m.nv)
     touching = _contacts(contacts, len(qpos))
     return [
-        Instant(k / fps, row, still, still, points=points)  # prescribed motions need the time
+        Instant(k / fps, row, still, still, points=points)  # the time is for prescribed motions
         for k, (row, points) in enumerate(zip(qpos, touching, strict=True))
     ]
 
@@ -149,7 +150,12 @@ def _contacts(contacts: Sequence[ArrayLike] | None, frames: int) -> list[Array]:
 
 
 def _simulated(m: Model, d: Data, duration: float, fps: float) -> list[Instant]:
-    """Simulate a Data; return its instants, or raise ParameterError or ModelError."""
+    """Simulate a Data for a duration [s]; return its instants at fps [Hz].
+
+    Raises:
+        ParameterError: there are more than MOST_FRAMES frames.
+        ModelError: the Data belongs to another Model, or the simulation diverges.
+    """
     check_pair(m, d)
     frames = 1 + round(duration * fps)
     if frames > MOST_FRAMES:

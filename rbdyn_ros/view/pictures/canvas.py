@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Figures without a display and without the global state of pyplot."""
+"""Make matplotlib figures without a display and without the global state of pyplot."""
 
 from typing import TYPE_CHECKING
 
@@ -8,7 +8,7 @@ from rbdyn_ros.errors import Finding, ParameterError
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-# Okabe and Ito's palette, distinct for colour-blind readers
+# colours of Okabe and Ito, which colour-blind readers can distinguish
 BLUE, SKY, VERMILLION, GREEN = "#0072B2", "#56B4E9", "#D55E00", "#009E73"
 INK, GREY = "#222222", "#6E6E6E"
 
@@ -30,6 +30,6 @@ def new_figure(width: float, height: float, dpi: float) -> "Figure":
 
 
 def missing_extra(package: str, extra: str = "plot") -> ParameterError:
-    """Return the error for a missing package that only pictures need."""
+    """Return the error about a missing package that only pictures need; extra: its pip extra."""
     text = f'pictures need {package}, which is not installed: pip install "rbdyn_ros[{extra}]"'
     return ParameterError(Finding("no-plot-extra", text, "error", "", None, "", package))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""rb.draw_connectivity: bodies, spanning tree and chords of a Model as a picture."""
+"""rb.draw_connectivity: draw the bodies, the spanning tree and the chords of a Model."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -25,20 +25,21 @@ NAME_SIZE, LABEL_SIZE, TYPE_SIZE, TITLE_SIZE = 8.0, 7.5, 6.5, 10.0  # font size 
 LONGEST_NAME = 28
 MARGIN, TITLE_SPACE = 0.35, 0.3  # sizes [inch]
 MOST_PIXELS = 12_000  # longest side of a .png
-POINTS = 61  # points of a curve
-LANES = 4  # number of lanes for chords
+POINTS = 61  # number of points of a curve
+LANES = 4  # number of lanes, which keep neighbouring chords apart
 
 
 def draw_connectivity(m: Model, path: str | Path) -> None:
     """Draw the connectivity graph of a Model to a .svg, .png or .pdf file.
 
-    The base is hollow; columns are distances from it. Tree joints are solid, chords dashed; arrows
-    point from predecessor to successor. A large graph has no names of joints, a very large graph
-    has no names at all. Source: RBDA section 4.1.
+    The base is hollow, and the column of a body is its distance from the base. Tree joints are
+    solid lines, chords are dashed. Arrows point from predecessor to successor. A large graph has
+    no names of joints, and a very large graph has no names at all. Source: RBDA section 4.1.
 
     Raises:
         ModelError: m is not a Model.
-        ParameterError: another suffix, the file cannot be written, or matplotlib is missing.
+        ParameterError: the suffix is unknown, the file cannot be written, or matplotlib is not
+            installed.
     """
     check_model(m, "draw_connectivity")
     target = output_path(path, "a picture", SUFFIXES)
@@ -51,13 +52,13 @@ def draw_connectivity(m: Model, path: str | Path) -> None:
 
 
 class _Picture:
-    """A picture while it is drawn.
+    """A picture that is being drawn.
 
     Attributes:
         layout: positions of the bodies.
         curves: curves of the chords.
-        taken: rectangles (x0, y0, x1, y1) of texts and bodies.
-        figure, axes: in inches, of the size of the graph.
+        taken: rectangles (x0, y0, x1, y1) of texts and bodies [inch].
+        figure, axes: figure and axes with the size of the graph, in inches.
     """
 
     def __init__(self, m: Model) -> None:
@@ -83,7 +84,10 @@ class _Picture:
         self.figure, self.axes = self.paper(np.vstack([places, *self.curves]), side)
 
     def paper(self, points: Array, side: float) -> "tuple[Figure, Axes]":
-        """Return a figure and axes that contain the points and a title."""
+        """Return a figure and axes for points (n, 2) [inch], with margins and a title.
+
+        side: additional margin on the left and on the right [inch].
+        """
         m = self.m
         title = f"{_shown(m.name)}:  N_B = {m.graph.N_B}, N_J = {m.graph.N_J}, N_L = {m.graph.N_L}"
         left, bottom = points.min(axis=0) - MARGIN - (side, 0.15)
@@ -150,13 +154,13 @@ class _Picture:
             self.taken.append(np.concatenate([curve[at] - 0.05, curve[at] + 0.05]))
 
     def arrow(self, x: float, y: float, angle: float, color: str) -> None:
-        """Draw an arrow head in a direction [degree]."""
+        """Draw an arrow head at a point, in the direction `angle` [degree]."""
         marker = (3, 0, angle - 90.0)
         self.axes.plot([x], [y], marker=marker, markersize=6.0, color=color, markeredgewidth=0,
                        zorder=2)  # fmt: skip
 
     def write(self, x: float, y: float, text: str, size: float, color: str) -> None:
-        """Write a text centred at a point, on white."""
+        """Write a text on a white ground, centred at a point [inch]; size: font size [pt]."""
         half = 0.5 * np.array([_width(text, size), 1.3 * size / 72.0])
         self.taken.append(np.array([x - half[0], y - half[1], x + half[0], y + half[1]]))
         background = {"boxstyle": "square,pad=0.05", "facecolor": "white", "edgecolor": "none"}
@@ -165,7 +169,7 @@ class _Picture:
 
 
 def _shown(name: str) -> str:
-    """Return a name for drawing: printable and cut if long."""
+    """Return a name as it is drawn: without unprintable characters, and cut if it is long."""
     name = "".join(c if c.isprintable() else "?" for c in name)
     return name if len(name) <= LONGEST_NAME else name[: LONGEST_NAME - 3] + "..."
 
@@ -176,17 +180,17 @@ def _width(text: str, size: float) -> float:
 
 
 def chord_curve(p: Array, s: Array, radius: float, lane: int, bodies: Array) -> Array:
-    """Return the points (POINTS, 2) of a bow between two bodies.
+    """Return the points (POINTS, 2) of a curve between two bodies.
 
-    Between bodies in one row it rises above the names of joints; otherwise it bends sideways,
-    preferably to the right, far enough to pass other bodies.
+    Between bodies in one row the curve rises above the names of joints. Otherwise it bends
+    sideways, preferably to the right, far enough to pass other bodies.
 
     Args:
         p: position of the predecessor [inch].
         s: position of the successor [inch].
         radius: radius of a body [inch].
-        lane: number of the chord, which separates neighbours.
-        bodies: positions of all bodies (n, 2), to be avoided [inch].
+        lane: number of the lane, which keeps neighbouring chords apart.
+        bodies: (n, 2) positions of all bodies, which the curve avoids [inch].
     """
     across, apart = s - p, lane % LANES
     if abs(across[1]) < radius:
@@ -199,7 +203,7 @@ def chord_curve(p: Array, s: Array, radius: float, lane: int, bodies: Array) -> 
     for lean in (0.25, 0.15, 0.35, 0.05, 0.45, -0.15, -0.3):
         aside = (lean + 0.1 * apart) * right
         curves.append(_bezier(p, p + across / 3.0 + aside, s - across / 3.0 + aside, s))
-    # take the first of the curves that cross the fewest bodies
+    # choose the first of the curves that cross the fewest bodies
     return min(curves, key=lambda curve: _crossed(curve, bodies[~ends], 1.5 * radius))
 
 
@@ -209,18 +213,18 @@ def _bezier(a: Array, b: Array, c: Array, d: Array) -> Array:
 
 
 def _crossed(curve: Array, bodies: Array, radius: float) -> int:
-    """Return the number of bodies whose distance from a curve is below `radius`."""
+    """Return the number of bodies that are nearer to a curve than `radius`."""
     distance = np.linalg.norm(bodies[:, None] - curve[None], axis=2)
     return int((distance < radius).any(axis=1).sum())
 
 
 def free_spot(curve: Array, size: Array, taken: Sequence[Array]) -> int:
-    """Return the index of the curve point where a label of this size (2,) covers least.
+    """Return the index of the point of a curve where a label covers the fewest other texts.
 
     Args:
-        curve: (n, 2) [inch]; its ends are left out, its middle is preferred.
-        size: width and height [inch].
-        taken: occupied rectangles (x0, y0, x1, y1).
+        curve: (n, 2) points [inch]; the ends are left out, the middle is preferred.
+        size: (2,) width and height of the label [inch].
+        taken: occupied rectangles (x0, y0, x1, y1) [inch].
     """
     first = len(curve) // 6
     candidates = curve[first : len(curve) - first]

@@ -13,12 +13,12 @@ from rbdyn_ros.loading.output import unwritable, write_whole
 from rbdyn_ros.view.pictures.canvas import missing_extra
 from rbdyn_ros.view.render.lens import Pixels
 
-#: Colours of a GIF, taken from its first frame.
+#: Number of colours of a GIF; they are taken from its first frame.
 COLORS = 256
 
 
 def check_writer(path: Path) -> None:
-    """Raise ParameterError unless the writer of .gif or .mp4 files is installed."""
+    """Raise ParameterError if what writes files with this suffix (.gif, .mp4) is not installed."""
     if path.suffix.lower() == ".gif":
         if importlib.util.find_spec("PIL") is None:
             raise missing_extra("Pillow", "camera")
@@ -28,7 +28,7 @@ def check_writer(path: Path) -> None:
 
 
 def write_film(path: Path, fps: float, frames: Iterator[Pixels]) -> None:
-    """Write a .gif or .mp4 file that passed check_writer.
+    """Write a film to a .gif or .mp4 file, whose path check_writer has accepted.
 
     Args:
         path: output file.
@@ -46,7 +46,7 @@ def _write_gif(path: Path, fps: float, frames: Iterator[Pixels]) -> None:
     from PIL import Image
 
     images = (Image.fromarray(pixels) for pixels in frames)
-    # one palette for all frames, without dithering, avoids flicker and keeps the colour of details
+    # use one palette for all frames, without dithering, to avoid flicker
     first = next(images).quantize(COLORS, Image.Quantize.MAXCOVERAGE, 3, dither=Image.Dither.NONE)
     rest: Any = (one.quantize(palette=first, dither=Image.Dither.NONE) for one in images)
 

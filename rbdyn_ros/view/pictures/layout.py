@@ -21,13 +21,13 @@ LARGEST = 60.0  # largest picture [inch]
 
 @dataclass(frozen=True, slots=True)
 class GraphLayout:
-    """Positions in a picture [inch], y upwards.
+    """Positions in the picture of a graph [inch], with y upwards.
 
     Attributes:
         x, y: positions of the bodies, the base first.
         bend: x at which the edges from a body to its children branch.
         radius: radius of a body.
-        edge_labels, names: whether there is room for these texts.
+        edge_labels, names: whether there is room for labels of joints, and for names of bodies.
     """
 
     x: Array
@@ -42,7 +42,7 @@ def lay_out(graph: Graph, names: Sequence[float], labels: Sequence[float]) -> Gr
     """Return the positions of all bodies.
 
     Args:
-        graph: regularly numbered.
+        graph: a regularly numbered graph.
         names: width of the name of each body, the base first [inch].
         labels: width of the label of each tree joint [inch].
     """
@@ -55,7 +55,7 @@ def lay_out(graph: Graph, names: Sequence[float], labels: Sequence[float]) -> Gr
     half = 0.5 * _widest(names, depth) if with_names else np.full(int(depth.max()) + 1, 0.05)
     label = _widest([0.0, *labels], depth) if with_labels else np.full(len(half), 0.15)
     before_bend = np.maximum(half, RADIUS) + 0.08
-    # a label fits between the bend and the body; names of neighbours must not overlap
+    # leave room for a label between bend and body, and for the names of neighbouring bodies
     steps = before_bend[:-1] + np.maximum(label[1:] + 0.3 + RADIUS, half[1:] + 0.1)
     columns = np.concatenate([[0.0], np.cumsum(steps)])
     x, y, bend = columns[depth], -pitch * rows, (columns + before_bend)[depth]
@@ -87,7 +87,7 @@ def tree_rows(graph: Graph) -> tuple[Array, NDArray[np.int64]]:
 
 
 def _widest(widths: Sequence[float], depth: NDArray[np.int64]) -> Array:
-    """Return the largest width in each column."""
+    """Return the largest width in each column; depth: column of each width."""
     widest = np.zeros(int(depth.max()) + 1)
     np.maximum.at(widest, depth, np.asarray(widths, np.float64))
     return widest

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The curves of a run: of each joint, and of the robot as a whole."""
+"""Extract the curves of a recorded run: of each joint, and of the robot as a whole."""
 
 import fnmatch
 from collections.abc import Sequence
@@ -17,13 +17,13 @@ from rbdyn_ros.model.model import Model
 from rbdyn_ros.recording.run import RecordedRun
 from rbdyn_ros.recording.series import Series
 
-#: Quantities of each joint, and of the robot as a whole.
+#: Names of the quantities of each joint, and of the robot as a whole.
 OF_JOINTS = ("position", "velocity", "effort", "error")
 OF_ROBOT = ("energy", "contact")
 QUANTITIES = (*OF_JOINTS, *OF_ROBOT)
 
 STATE, COMMAND = "state", "command"
-#: Joint types whose positions and velocities may have different coordinates.
+#: Joint types whose velocities may not be the derivatives of their positions.
 _OTHER_POSITIONS = (JointType.SIXDOF_FP, JointType.SIXDOF_FS, JointType.USER)
 #: Largest number of samples of energy.
 MOST_ENERGIES = 1500
@@ -41,7 +41,7 @@ class Curve:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PlotRow:
-    """A coordinate of a joint and its curves by quantity."""
+    """A coordinate of a joint, with its curves by quantity."""
 
     name: str
     unit: str
@@ -85,8 +85,8 @@ class _Coordinate:
         joint: name of the joint.
         suffix: name of the coordinate, if the joint has several coordinates.
         unit: unit of the position.
-        qpos: index in qpos; -1 - index for a quaternion; None: no single number.
-        part: component of the rotation vector that replaces a quaternion.
+        qpos: index in qpos; for a quaternion: -1 - index; None: the position is no single number.
+        part: component of the rotation vector that is plotted for a quaternion.
         dof: index in qvel.
     """
 
@@ -124,7 +124,10 @@ def _coordinates(m: Model) -> list[_Coordinate]:
 
 
 def _turns(at: int) -> list[tuple[str, str, int | None, int]]:
-    """Return the three rotation-vector coordinates for the quaternion at an index in qpos."""
+    """Return the three rotation-vector coordinates for the quaternion at an index in qpos.
+
+    A coordinate is (name, unit, -1 - index, axis), see _Coordinate.
+    """
     return [(f"rotation {axis}", "rad", -1 - at, j) for j, axis in enumerate("xyz")]
 
 
@@ -168,16 +171,16 @@ def _add_commands(
         curves[name].append(Curve(COMMAND, time, values[inside, k]))
     wanted = series.position[inside, k]
     if np.isfinite(wanted).any():
-        # a command holds until the next command; the error is taken at the next state
+        # a command is valid until the next command; compare it with the state at that time
         until = np.append(time[1:], run.time[-1]) if len(time) else time
         there = np.interp(until, run.time, position)
         curves["error"].append(Curve(COMMAND, until, wanted - there))
 
 
 def energies(run: RecordedRun) -> list[Curve]:
-    """Return the energies at up to MOST_ENERGIES instants.
+    """Return the curves of the energies, with up to MOST_ENERGIES samples.
 
-    Return an empty list if no sample has known velocities, or nv is 0.
+    Return [] if no sample has known velocities, or nv is 0.
     """
     known = np.flatnonzero(np.isfinite(run.qvel).all(axis=1))
     if not len(known) or not run.m.nv:
@@ -194,9 +197,10 @@ def energies(run: RecordedRun) -> list[Curve]:
 
 
 def contact_forces(run: RecordedRun, most: int = 8) -> list[Curve]:
-    """Return magnitudes of contact forces: of the most loaded bodies, and the sum of the rest.
+    """Return curves of the magnitudes of contact forces [N].
 
-    Return an empty list if the recording has no contact forces.
+    The `most` most loaded bodies have a curve each, and the last curve is the sum of all others.
+    Return [] if the recording has no contact forces.
     """
     if run.contact is None:
         return []

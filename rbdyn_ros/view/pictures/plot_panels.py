@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The panels of a figure of a run: one quantity of a joint, or of the robot as a whole.
+"""Draw a panel in the figure of a run: one quantity of a joint, or of the robot as a whole.
 
-Long curves are thinned out without losing peaks; a curve breaks where the recording lost states.
+Long curves are thinned out without losing peaks. A curve has a gap where the recording lost
+states.
 """
 
 from typing import TYPE_CHECKING, Any
@@ -20,16 +21,16 @@ SMALL, TINY = 8, 7  # font size [point]
 
 _UNITS = {"position": "{}", "velocity": "{}/s", "error": "{}"}
 _FORCES = {"rad": "N m", "m": "N"}
-# the rest of Okabe and Ito's palette
+# colours of curves, which include the remaining colours of Okabe and Ito
 _MORE = (BLUE, VERMILLION, "#009E73", "#CC79A7", SKY, "#E69F00", GREY, INK, "#B8A800")
-#: Points of a curve: two per bucket; a bucket is narrower than a printed dot.
+#: Number of points of a drawn curve: two for each bucket, which is narrower than a printed dot.
 MOST_POINTS = 4000
-#: Usual time steps; a longer gap means that the recording has lost states.
+#: If the time between two states exceeds this number of usual time steps, states were lost.
 GAP = 5.0
 
 
 def draw_joint(axes: "Axes", row: PlotRow, quantity: str, name_unit: bool) -> None:
-    """Draw one quantity of one joint; with `name_unit`, write its unit, because joints differ."""
+    """Draw one quantity of one joint; `name_unit`: write its unit, because the units differ."""
     for curve in row.curves.get(quantity, ()):
         if curve.kind == STATE:
             axes.plot(*thinned(*broken(curve)), color=BLUE, lw=1.0, zorder=2)
@@ -49,7 +50,7 @@ def draw_joint(axes: "Axes", row: PlotRow, quantity: str, name_unit: bool) -> No
 
 
 def dashes(quantity: str) -> Any:
-    """Return the line style of commands."""
+    """Return the line style of the commands of a quantity."""
     return "-" if quantity == "error" else (0, (3, 1.5))
 
 
@@ -70,7 +71,7 @@ def draw_robot(axes: "Axes", name: str, curves: list[Curve]) -> None:
         style: dict[str, Any] = {"color": _MORE[k % len(_MORE)], "lw": 1.0}
         if (
             curve.kind == "total"
-        ):  # the total often coincides with a part and stays visible behind it
+        ):  # the total often coincides with a part; it stays visible behind the part
             style = {"color": "#BBBBBB", "lw": 3.0, "zorder": 1}
         axes.plot(time, values, label=curve.kind, **style)
     axes.set_ylabel(label, fontsize=SMALL, color=INK)
@@ -98,7 +99,7 @@ def _quiet(axes: "Axes") -> None:
 
 
 def time_axis(axes: "Axes", *, ticks: bool, title: bool) -> None:
-    """Label the time axis below a panel, with or without ticks and title."""
+    """Draw the time axis below a panel, with or without tick labels and title."""
     axes.tick_params(labelbottom=ticks)
     if title:
         axes.set_xlabel("time [s]", fontsize=SMALL, color=INK)
@@ -114,14 +115,14 @@ def write_name(axes: "Axes", name: str) -> None:
 
 
 def unit_of(row: PlotRow, quantity: str) -> str:
-    """Return the unit of a quantity of a coordinate."""
+    """Return the unit of a quantity of a joint's coordinate."""
     if quantity == "effort":
         return _FORCES.get(row.unit, "N m or N")
     return _UNITS[quantity].format(row.unit) if row.unit else "rad or m"
 
 
 def broken(curve: Curve) -> tuple[Array, Array]:
-    """Return time and values of a curve of states, with NaN in each gap of the recording."""
+    """Return time and values of a curve of states, with a NaN in each gap of the recording."""
     time, steps = curve.time, np.diff(curve.time)
     gaps = np.flatnonzero(steps > GAP * np.median(steps)) if len(steps) else steps.astype(int)
     middles = time[gaps] + 0.5 * steps[gaps]
@@ -129,14 +130,14 @@ def broken(curve: Curve) -> tuple[Array, Array]:
 
 
 def thinned(time: Array, values: Array, most: int = MOST_POINTS) -> tuple[Array, Array]:
-    """Return a subset of points that looks like the whole curve when drawn.
+    """Return a subset of points, time and values, that looks like the whole curve when drawn.
 
-    The lowest and highest value of each of most/2 spans of time are kept, and the first and last
-    point. Gaps (NaN) are kept.
+    The first and last point are kept, and the lowest and highest value in each of most / 2 spans
+    of time. Gaps (NaN) are kept.
 
     Args:
-        time: (n,), increasing.
-        values: (n,).
+        time: (n,) times, increasing.
+        values: (n,) values.
         most: approximate number of points.
     """
     n = len(time)
@@ -155,7 +156,7 @@ def thinned(time: Array, values: Array, most: int = MOST_POINTS) -> tuple[Array,
 
 
 def _extremes(values: Array, starts: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return the index of the lowest value of each bucket that begins at `starts`."""
+    """Return the indices of the lowest value in each bucket; the buckets begin at `starts`."""
     lowest = np.minimum.reduceat(values, starts)
     lengths = np.diff(np.append(starts, len(values)))
     is_lowest = values == np.repeat(lowest, lengths)

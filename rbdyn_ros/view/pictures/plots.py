@@ -28,11 +28,11 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 SUFFIXES = (".png", ".svg", ".pdf")
-#: Number of rows of joints per .pdf page, and largest number in one picture.
+#: Number of joint rows on a .pdf page, and largest number in one picture.
 PAGE_ROWS, MOST_ROWS = 12, 64
 #: Sizes of the parts of a figure [inch].
 COLUMN, ROW, WIDE, MARGIN = 3.1, 0.95, 1.7, 0.7
-HEAD, LOW_HEAD = 0.85, 0.55  # with and without column titles
+HEAD, LOW_HEAD = 0.85, 0.55  # height of the head with and without titles of columns [inch]
 DPI = 150.0
 
 TITLES = {"position": "position", "velocity": "velocity", "effort": "effort",
@@ -52,14 +52,14 @@ def draw_run(
     Args:
         run: result of read_run.
         path: output file; replaced if it exists.
-        joints: names or patterns such as ``wrist_*``; empty: all joints.
+        joints: names of joints, or patterns such as ``wrist_*``; empty: all joints.
         quantities: some of position, velocity, effort, error (command minus position), energy,
             contact; empty: all that the run has.
-        size: size of a page [inch]; None: fits the content.
+        size: width and height of a page [inch]; None: as large as the content.
 
     Raises:
-        ParameterError: an unknown joint or quantity, the file cannot be written, or matplotlib is
-            not installed.
+        ParameterError: a joint or quantity is unknown, the file cannot be written, or matplotlib
+            is not installed.
     """
     target = output_path(path, "a figure", SUFFIXES)
     rows = plot_curves.joint_rows(run, joints)

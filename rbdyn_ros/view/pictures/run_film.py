@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Films of recorded runs."""
+"""Write a film of a recorded run."""
 
 import functools
 import math
@@ -22,8 +22,8 @@ def film_run(
 ) -> tuple[Finding, ...]:
     """Write a film of a run, in real time, to a .gif or .mp4 file.
 
-    Contact forces are drawn where the recording shows them, see RecordedRun.instant. If the
-    visuals belong to another robot, the robot of the run is drawn without visuals.
+    Contact forces are drawn if the recording has them, see RecordedRun.instant. If the visuals
+    belong to another robot, the robot of the run is drawn without visuals.
 
     Args:
         run: result of read_run.

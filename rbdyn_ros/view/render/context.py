@@ -15,7 +15,7 @@ INSTALL = 'pip install "rbdyn_ros[camera]"'
 
 
 class OffScreen:
-    """Base of classes that draw in a context of their own; use it in the thread that made it.
+    """Base of classes that draw in a context of their own, only in the thread that made them.
 
     Close it, or use it in a `with` block: it holds 20 MB of memory or more.
 
@@ -39,7 +39,7 @@ class OffScreen:
 
 
 def make_context() -> Any:
-    """Return a context that is current in this thread; no other thread may use it.
+    """Return an OpenGL context for the calling thread; no other thread may use it.
 
     Raises:
         ParameterError: moderngl is not installed, or this machine has no EGL.
@@ -58,9 +58,9 @@ def make_context() -> Any:
 
 
 def square(context: Any, program: Any, name: str) -> Any:
-    """Return a strip of two triangles that covers the whole picture.
+    """Return two triangles (a strip) that cover the whole picture.
 
-    `name` is the program's input for their corners.
+    `name` is the input of the program for the corners.
     """
     corners = np.array([-1, -1, 1, -1, -1, 1, 1, 1], np.float32)
     return context.vertex_array(program, [(context.buffer(corners.tobytes()), "2f", name)])

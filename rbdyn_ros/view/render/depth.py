@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Draw depths and segmentations: the results of rays, in a fraction of their time.
+"""Draw depths and segmentations: the same as by casting rays, in a fraction of the time.
 
-The drawn shapes are those that rays meet: triangles, and solids whose surfaces are solved for each
-pixel.
+The shapes are the same as for rays: triangles, and solids with a surface solved for each pixel.
 """
 
 from typing import Any
@@ -43,13 +42,13 @@ CUBE_FACES = np.array(
 
 
 class DepthRenderer(OffScreen):
-    """Draws the pictures of depth cameras; use it in the thread that made it.
+    """Draws the pictures of depth cameras, only in the thread that made it.
 
     Close it, or use it in a `with` block: it holds 20 MB of memory or more.
 
     Args:
         m: the robot.
-        shapes: the visible shapes; None: the geometries.
+        shapes: the visible shapes; None: the contact geometries.
 
     Raises:
         ParameterError: nothing can be drawn on this machine; the message says what is missing.
@@ -95,12 +94,12 @@ class DepthRenderer(OffScreen):
         return self._scanners[camera]
 
     def draw(self, time: float, qpos: Array, camera: DepthSpec) -> Drawn:
-        """Return the depths and shapes in a camera's picture, also nearer than near or beyond far.
+        """Return depth and shape for each pixel of a camera, without its limits near and far.
 
         Args:
             time: time of the state [s].
             qpos: (nq,) position.
-            camera: the camera; with a distortion, rays are cast at edges.
+            camera: the camera; if it has a distortion, rays are cast at edges.
         """
         if not any(camera.distortion):
             return self._draw_plain(time, qpos, camera)
@@ -159,8 +158,8 @@ class DepthRenderer(OffScreen):
                 self._of_triangles["pose"].write(uniform(pose))
                 self._of_triangles["number"] = g
                 self._drawn[g].render()
-        # draw the far sides, which are also visible from inside the box; as the first row is at
-        # the bottom, they have the winding of OpenGL's front sides
+        # Draw the far sides of a box, which are visible from inside too. As the first row is at
+        # the bottom, far sides have the winding of OpenGL's front sides.
         context.enable_only(gl.DEPTH_TEST | gl.CULL_FACE)
         context.cull_face = "back"
         for g, pose in poses.items():
@@ -173,12 +172,12 @@ class DepthRenderer(OffScreen):
                 self._drawn[g].render()
 
     def _pose(self, g: int) -> Array:
-        """Return the pose of a shape in its body."""
+        """Return the pose (4, 4) of shape g in its body."""
         row = self._shapes.shape[g]
         return pose_of(row[POS : POS + 3], row[MAT : MAT + 9].reshape(3, 3))
 
     def _put(self, g: int) -> Any:
-        """Upload the triangles of a shape, or of a box around a solid, to the graphics card."""
+        """Upload the triangles of shape g, or of a box around a solid, to the graphics card."""
         shapes = self._shapes
         if shapes.root[g] >= 0:
             first, end = shapes.triangles[g]
@@ -197,7 +196,7 @@ class DepthRenderer(OffScreen):
 
 
 def _projection(width: int, height: int, fx: float, fy: float, cx: float, cy: float) -> Array:
-    """Return the projection of a pinhole from NEAREST to infinity, see projection.projection."""
+    """Return the projection of a pinhole from NEAREST to infinity; see projection.projection."""
     return np.array(
         [
             [2.0 * fx / width, 0.0, (2.0 * cx + 1.0) / width - 1.0, 0.0],

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Depths through a lens: a drawn picture without distortion between its pixels, rays elsewhere.
+"""Depths through a lens: interpolate a drawn picture without distortion, or else cast a ray.
 
 On a plane 1 / z is linear in the picture, so it is interpolated where its second differences are
-small. At edges, silhouettes and strong curvature a ray is cast instead, so nothing is mixed.
+small. At edges, silhouettes and strong curvature a ray is cast instead, so that depths of
+different surfaces are not mixed.
 """
 
 from dataclasses import replace
@@ -14,12 +15,12 @@ from rbdyn_ros.sensors.camera_specs import DepthSpec
 from rbdyn_ros.sensors.scanning import Drawn
 from rbdyn_ros.view.render.lens import wide_view
 
-#: Depths are interpolated if their second difference from pixel to pixel is at most this [m], up
-#: to FAR; beyond, the limit grows with the square of the depth. The error of interpolation is at
-#: most half as large.
+#: Depths are interpolated if their second difference from pixel to pixel is at most this [m].
+#: Beyond FAR this limit grows with the square of the depth. The error of interpolation is at most
+#: half the limit.
 BENT = 1e-4
 FAR = 5.0
-#: Pixels around the picture, for second differences.
+#: Margin of pixels around the picture, for second differences.
 PAD = 2
 #: Largest ratio of the widths, and of the heights, of the undistorted and distorted pictures.
 LARGER = 2
@@ -29,10 +30,10 @@ class DepthLens:
     """The distortion of a depth camera.
 
     Args:
-        camera: with distortion.
+        camera: a camera with distortion.
 
     Attributes:
-        wide: the same camera without distortion, whose picture covers at least as much.
+        wide: the same camera without distortion, with a picture that covers at least as much.
     """
 
     def __init__(self, camera: DepthSpec) -> None:
@@ -43,7 +44,7 @@ class DepthLens:
         )
         corner = np.floor(places).astype(np.int32)
         self._share = np.moveaxis((places - corner).astype(np.float32), -1, 0)
-        self._corner = corner[..., 1] * width + corner[..., 0]  # number of the pixel
+        self._corner = corner[..., 1] * width + corner[..., 0]  # index of the pixel in the picture
         self._beside = (0, 1, width, width + 1)
 
     def seen(self, picture: Drawn) -> tuple[Drawn, NDArray[np.bool_]]:
@@ -63,7 +64,7 @@ class DepthLens:
 
 
 def _bent(depth: Drawn, inverse: Drawn, number: Drawn) -> NDArray[np.bool_]:
-    """Return a mask of the pixels whose neighbourhood is not a plane of a single shape."""
+    """Return a mask of the pixels whose neighbours are not on the same plane of the same shape."""
     square = np.minimum(depth, FAR) ** 2
     bent = np.ones(depth.shape, np.bool_)
     bent[1:-1, 1:-1] = False

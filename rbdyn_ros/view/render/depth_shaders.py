@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The programs that draw depths: triangles, and solids whose rays are solved for each pixel.
+"""The shader programs that draw depths of triangles, and of solids solved for each pixel.
 
-Lengths are metres in the axes of the camera. A pixel gets its depth along z and the number of the
-shape at it.
+Lengths are metres in the axes of the camera. Each pixel gets its depth along z and the number of
+its shape.
 """
 
 #: Least distance that is drawn [m].
@@ -34,7 +34,7 @@ in float z;
 void main() {{ write_pixel(z); }}
 """
 
-#: The square of a plane covers the picture.
+#: Vertex shader of a plane, for which a square covers the whole picture.
 PLANE_VERTEX = """#version 330
 in vec2 at;
 void main() { gl_Position = vec4(at, 0.0, 1.0); }
@@ -55,7 +55,7 @@ void main() {{
 }}
 """
 
-#: A solid is drawn where the far sides of a box around it are. The kind is a GeomType.
+#: Fragment shader of a solid, for the far sides of the box around it; `kind` is a GeomType.
 SOLID_FRAGMENT = f"""#version 330
 uniform mat4 to_solid;
 uniform vec3 size;

@@ -19,7 +19,7 @@ from rbdyn_ros.view.scene.surfaces import Places
 FLOOR = (0.72, 0.72, 0.70, 1.0)
 #: Half the edge of a plane [m]; nothing is visible beyond the far plane of a camera.
 HALF_FLOOR = 500.0
-#: Samples of an image along a slanted view.
+#: Anisotropic filter: number of samples of a texture that is seen at a slant.
 ANISOTROPY = 4.0
 
 
@@ -28,14 +28,14 @@ class Drawable:
     """Triangles on the graphics card.
 
     Attributes:
-        body: the body that they are fixed to.
-        link: the link that they belong to; "" for an obstacle.
-        pose: (4, 4) in the body.
+        body: number of the body to which they are fixed.
+        link: link to which they belong; "": an obstacle.
+        pose: (4, 4) pose in the body.
         color: red, green, blue, opacity.
-        floor: whether they are a plane.
-        vertices: for the picture.
-        silhouette: for the shadow; None: it casts no shadow.
-        image: texture instead of the colour; None without a texture.
+        floor: whether they are a plane with a grid.
+        vertices: OpenGL object for the picture.
+        silhouette: OpenGL object for the shadow; None: it casts no shadow.
+        image: texture instead of the colour; None: there is no texture.
     """
 
     body: int
@@ -50,12 +50,12 @@ class Drawable:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Programs:
-    """The programs that draw triangles.
+    """The shader programs that draw triangles.
 
     Attributes:
-        context: context of OpenGL.
-        picture: draws the picture.
-        shade: draws the shadow.
+        context: OpenGL context.
+        picture: program that draws the picture.
+        shade: program that draws the shadow.
     """
 
     context: Any
@@ -80,7 +80,7 @@ class Images:
     def of(self, pixels: Pixels) -> Any:
         if id(pixels) not in self._known:
             height, width, _ = pixels.shape
-            # images of OpenGL begin at the bottom
+            # the first row of an OpenGL image is the lowest
             image = self._context.texture((width, height), 3, pixels[::-1].tobytes(), alignment=1)
             image.build_mipmaps()
             image.anisotropy = ANISOTROPY
@@ -114,7 +114,7 @@ def _floors(programs: Programs, scene: Scene) -> list[Drawable]:
 def put_triangles(
     programs: Programs, corners: Array, faces: NDArray[np.int32], places: Places | None = None
 ) -> tuple[Any, Any]:
-    """Upload triangles to the graphics card; return the objects for the picture and the shadow."""
+    """Upload triangles to the graphics card; return OpenGL objects for picture and shadow."""
     context = programs.context
     rows = np.concatenate([corners, vertex_normals(corners, faces)], axis=1).astype(np.float32)
     form, names, skip = "3f 3f", ["at", "across"], 12
@@ -130,7 +130,7 @@ def put_triangles(
 
 
 def vertex_normals(corners: Array, faces: NDArray[np.int32]) -> Array:
-    """Return the normals at the corners (n, 3): means over their triangles, weighted by area."""
+    """Return the normal at each corner (n, 3): the mean over its triangles, weighted by area."""
     a, b, c = (corners[faces[:, k]] for k in range(3))
     across = np.cross(b - a, c - a)
     total = np.zeros_like(corners)

@@ -12,12 +12,12 @@ from rbdyn_ros.arrays import Array
 from rbdyn_ros.description.parts.lights import MOST_LIGHTS, POINT
 from rbdyn_ros.view.scene.lamps import Lamp
 
-#: Direction to the sun of the renderer, and the brightness of a white light.
+#: Direction to the renderer's own sun, and brightness of a white light.
 SUN = np.array([0.45, -0.35, 0.82]) / np.linalg.norm([0.45, -0.35, 0.82])
 WHITE = np.array([0.78, 0.75, 0.70])
-#: Distance of a light at infinity, and range of an unlimited light [m].
+#: Distance that stands for infinity, and range of a light without limit [m].
 FAR, ENDLESS = 1e4, 1e9
-#: Least width of the edge of a spot [rad].
+#: Least width of the soft edge of a spotlight's cone [rad].
 EDGE = 1e-3
 
 
@@ -30,9 +30,9 @@ class Lighting:
         sun: (3,) colour of the sun; black: there is no sun.
         at, towards, color: positions, directions and colours of the other lights, (MOST_LIGHTS, 3)
             each.
-        fade: (MOST_LIGHTS, 4): attenuation and range.
-        cone: (MOST_LIGHTS, 2): cosines of the half angles.
-        count: number of the other lights.
+        fade: (MOST_LIGHTS, 4) attenuation (three numbers) and range of each.
+        cone: (MOST_LIGHTS, 2) cosines of inner and outer half angle of each.
+        count: number of the other lights that are used.
     """
 
     to_sun: Array
@@ -46,11 +46,11 @@ class Lighting:
 
     @property
     def gloss(self) -> float:
-        """The reflection of the sun, relative to the reflection of the renderer's own sun."""
+        """Brightness of the sun's reflection, relative to that of the renderer's own sun."""
         return float(min(np.max(self.sun / WHITE), 1.0))
 
     def write(self, program: Any) -> None:
-        """Write the lights into a shader program."""
+        """Set the lights in a shader program."""
         program["to_sun"], program["sun_color"] = tuple(self.to_sun), tuple(self.sun)
         program["sun_gloss"] = self.gloss
         program["lamps"] = self.count
@@ -59,7 +59,7 @@ class Lighting:
 
 
 def lighting(lamps: Sequence[Lamp], bodies: Sequence[Array]) -> Lighting:
-    """Return the lighting of a picture by lamps; without lamps by the sun of the renderer.
+    """Return the lighting by lamps; without lamps, the lighting by the renderer's own sun.
 
     The first light at infinity with shadows becomes the sun.
 
@@ -81,7 +81,7 @@ def lighting(lamps: Sequence[Lamp], bodies: Sequence[Array]) -> Lighting:
 
 
 def _row(lamp: Lamp, body: Array) -> Array:
-    """Return a lamp's numbers (15,), in the order in which Lighting has its attributes."""
+    """Return the numbers of a lamp (15,): position, direction, colour, fade and cone."""
     light = lamp.light
     pos, towards = lamp.placed(body[:3, 3], body[:3, :3])
     inner, outer = light.angles

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The distortion of a camera: a wide undistorted picture, seen through a lens."""
+"""The distortion of a camera: a wide picture without distortion, seen through a lens."""
 
 from typing import Any
 
@@ -18,18 +18,18 @@ Pixels = NDArray[np.uint8]
 
 
 class Lens:
-    """The distortion of a camera: a wide undistorted picture, and the position of each pixel.
+    """The distortion of a camera, which maps pixels to a wide picture without distortion.
 
     Attributes:
-        size: columns and rows of the wide picture.
-        matrix: intrinsics of the wide picture.
+        size: numbers of columns and rows of the wide picture.
+        matrix: intrinsics fx, fy, cx, cy of the wide picture.
     """
 
     def __init__(self, context: Any, camera: CameraSpec) -> None:
         self.size, self.matrix, pixels = wide_view(camera, 1, (LARGEST, LARGEST))
         places = (pixels + 0.5) / self.size
         shape = camera.width, camera.height
-        # pictures of OpenGL begin at the bottom; `projection` flips them
+        # the first row of an OpenGL picture is the lowest, but `projection` flips the picture
         data = np.ascontiguousarray(places, np.float32).tobytes()
         self._places = context.texture(shape, 2, data, dtype="f4")
         program = context.program(vertex_shader=LENS_VERTEX, fragment_shader=LENS_FRAGMENT)
@@ -39,7 +39,7 @@ class Lens:
         self._context, self._strip = context, 5  # 5 is GL_TRIANGLE_STRIP
 
     def seen(self, plain: Any) -> Pixels:
-        """Return the picture through the lens."""
+        """Return the picture through the lens from the texture of the wide picture."""
         self._target.use()
         self._context.enable_only(0)
         plain.color_attachments[0].use(0)
@@ -54,12 +54,13 @@ def wide_view(
     """Return an undistorted picture that covers all pixels of a camera.
 
     Args:
-        camera: with distortion.
-        pad: pixels around the picture.
-        largest: largest number of columns and of rows.
+        camera: a camera with distortion.
+        pad: margin around the picture [pixels].
+        largest: largest numbers of columns and of rows.
 
     Returns:
-        Columns and rows, intrinsics, and where each pixel of the camera is (height, width, 2).
+        Columns and rows; intrinsics; and the position of each pixel of the camera in the wide
+        picture (height, width, 2).
     """
     fx, fy, _, _ = camera.matrix
     plane = camera.plane()

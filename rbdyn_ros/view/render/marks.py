@@ -15,7 +15,7 @@ from rbdyn_ros.view.scene.scene import BodyPlacement, Scene
 from rbdyn_ros.view.scene.surfaces import surfaces_of
 from rbdyn_ros.view.scene.wrench_lines import CONTACT, COUPLE, HEAD, PUSH, SHAFT, TOUCH
 
-#: Radius of a line relative to the size of the robot, and edges of a rod or a cone.
+#: Radius of a line relative to the size of the robot, and number of sides of a rod or a cone.
 LINE, SIDES = 0.004, 12
 
 Placed = tuple[Drawable, Array]
@@ -25,7 +25,7 @@ class Marks:
     """Draws the lines of a scene, and the forces at an instant; they cast no shadows.
 
     Args:
-        programs: draw triangles.
+        programs: shader programs that draw triangles.
         scene: the scene, whose size scales the marks.
     """
 
@@ -37,7 +37,7 @@ class Marks:
         self._ball = _drawable(programs, ball.vertices.astype(np.float64), ball.faces)
 
     def at(self, place: BodyPlacement) -> list[Placed]:
-        """Return the drawn marks, each with its pose (4, 4) in the world."""
+        """Return the marks to draw at a placement, each with its pose (4, 4) in the world."""
         size, found = self._scene.size, list[Placed]()
         for segment, color in zip(place.lines, self._scene.lines.colors, strict=True):
             found += self._rods(segment[None], LINE * size, tuple(color.tolist()))
@@ -63,7 +63,7 @@ class Marks:
 
     @staticmethod
     def _poses(one: Drawable, segments: Array, color: tuple[float, ...]) -> Iterable[Placed]:
-        """Return a drawable at the end of each segment (2, 3), with z along it."""
+        """Return a drawable for each segment (2, 3), at its end and with z along the segment."""
         for start, end in segments:
             way = end - start
             z = way / max(float(np.linalg.norm(way)), 1e-300)
@@ -80,7 +80,7 @@ def _drawable(programs: Programs, corners: Array, faces: NDArray[np.int32]) -> D
 
 
 def _tube(top: float, radius: float = 1.0, length: float = 1.0) -> tuple[Array, NDArray[np.int32]]:
-    """Return the side of a cylinder or cone; `top` is the upper radius divided by the lower."""
+    """Return vertices and triangles of the side of a cone; top: upper divided by lower radius."""
     angles = np.linspace(0.0, 2.0 * np.pi, SIDES, endpoint=False)
     ring = np.column_stack([np.cos(angles), np.sin(angles), np.zeros(SIDES)]) * radius
     corners = np.concatenate([ring, ring * top + (0.0, 0.0, length)])

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Draw in another process, because OpenGL holds Python's lock for up to a second.
+"""Draw in another process, because OpenGL holds the GIL for up to a second.
 
-Like the live view, it runs in a plain Python process, which ends when its pipe closes.
+It is a plain Python process, as for the live view, and ends when its pipe closes.
 """
 
 import contextlib
@@ -30,7 +30,7 @@ from rbdyn_ros.view.render.depth import DepthRenderer
 from rbdyn_ros.view.render.lens import Pixels
 from rbdyn_ros.view.render.renderer import Renderer
 
-#: Program of the process; it is isolated from its working directory and imports from our paths.
+#: Program of the process. It does not import from its working directory, but from our sys.path.
 CHILD = """
 import os, sys
 os.nice(int(sys.argv[2]))  # running threads would keep their niceness
@@ -41,11 +41,11 @@ from rbdyn_ros.view.render.process import run
 run(pipe)
 """
 
-#: Nice value of the process, so that the simulation has priority.
+#: Niceness of the process, so that the simulation has priority.
 NICE = 10
-#: Time for the process to end [s].
+#: Time in which the process must end [s]; then it is killed.
 PATIENCE = 2.0
-#: Longest time for a picture, and for the start [s]; a large picture takes some seconds.
+#: Longest wait for a picture, and for the start [s]; a large picture takes some seconds.
 LONGEST = 60.0
 
 
@@ -65,15 +65,14 @@ class RenderProcess:
     Args:
         m: the robot.
         looks: appearance of the robot.
-        cameras: each draws a picture at once, so that its first picture in use is not slower than
-            later pictures.
-        shapes: the shapes visible to each depth camera.
+        cameras: all cameras; one picture of each is drawn now, because the first picture is slow.
+        shapes: the shapes that each depth camera sees.
 
     Attributes:
         findings: warnings about meshes and textures that cannot be read.
 
     Raises:
-        ParameterError: no picture can be drawn on this machine.
+        ParameterError: pictures cannot be drawn on this machine.
     """
 
     def __init__(
@@ -92,7 +91,7 @@ class RenderProcess:
             pass_fds=[theirs.fileno()],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
-            start_new_session=True,  # Ctrl-C then does not reach it
+            start_new_session=True,  # so that Ctrl-C does not reach the process
         )
         theirs.close()
         try:
@@ -110,13 +109,13 @@ class RenderProcess:
         """Draw another Model from now on, for the same cameras.
 
         Raises:
-            ParameterError: it cannot be drawn; the process ends.
+            ParameterError: the Model cannot be drawn; the process then ends.
             RbdynError: the process has ended, or does not answer.
         """
         self._take(self._sent(_Content(m, looks, self._cameras, dict(shapes))))
 
     def draw(self, time: float, qpos: Array, camera: ColorSpec) -> Pixels:
-        """Return a picture at a time and a position, see Renderer.draw.
+        """Return a picture at a time [s] and a position (nq,); see Renderer.draw.
 
         Raises:
             RbdynError: the process has ended, or does not answer.
@@ -125,7 +124,7 @@ class RenderProcess:
         return np.frombuffer(data, np.uint8).reshape(camera.height, camera.width, 3)
 
     def draw_depth(self, time: float, qpos: Array, camera: DepthSpec) -> Drawn:
-        """Return the depths at a time and a position, see DepthRenderer.draw.
+        """Return depths and shapes at a time [s] and a position (nq,); see DepthRenderer.draw.
 
         Raises:
             RbdynError: the process has ended, or does not answer.
@@ -134,17 +133,17 @@ class RenderProcess:
         return np.frombuffer(data, np.float32).reshape(camera.height, camera.width, 2)
 
     def close(self) -> None:
-        """End the process; a picture that is being drawn ends with an error."""
+        """End the process; a thread that waits for a picture gets an error."""
         self._process.terminate()
         wait_or_kill(self._process, PATIENCE)
-        with self._lock:  # waiting threads have noticed the end of the process
+        with self._lock:  # wait until other threads have noticed the end of the process
             self._pipe.close()
 
     def _sent(self, content: _Content) -> bytes:
         return self._asked(content, LONGEST * (1 + len(content.cameras) + len(content.shapes)))
 
     def _take(self, answer: bytes) -> None:
-        """Store the warnings about new content; raise ParameterError if it cannot be drawn."""
+        """Read the answer to a new scene: store its warnings, or raise ParameterError."""
         reason, *findings = json.loads(answer)
         if reason:
             self.close()
@@ -165,7 +164,7 @@ class RenderProcess:
                 return self._pipe.recv_bytes()
         except (EOFError, OSError) as error:
             raise _ended() from error
-        self._process.kill()  # a late answer must not be mistaken for the next answer
+        self._process.kill()  # otherwise a late answer could be taken for the next answer
         raise refusal(
             f"the process that draws the pictures of cameras has not answered for {LONGEST:g} s"
         )
@@ -184,7 +183,7 @@ def _ended() -> RbdynError:
 
 
 def run(pipe: Connection) -> None:
-    """Draw the requests from the other end of a pipe, until it closes."""
+    """Draw what the other end of a pipe requests, until the pipe closes."""
     with contextlib.suppress(EOFError, OSError):
         drawing = _Drawing()
         while True:
@@ -201,13 +200,13 @@ def run(pipe: Connection) -> None:
 
 
 class _Drawing:
-    """The renderers of the process; each is made only if a camera needs it."""
+    """The renderers of the process; each exists only if a camera needs it."""
 
     def __init__(self) -> None:
         self._close = contextlib.ExitStack()
 
     def use(self, content: _Content) -> list[str]:
-        """Draw each camera of a content once; return warnings."""
+        """Use another scene, draw one picture of each camera, and return warnings."""
         self._close.close()
         m, keep = content.m, self._close.enter_context
         self._m = m

@@ -7,7 +7,7 @@ from rbdyn_ros.arrays import Array
 from rbdyn_ros.checks.numbers import finite
 from rbdyn_ros.errors import bad_argument
 
-#: Origin (3,) and axes (3, 3).
+#: A pose: origin (3,) and axes (3, 3).
 Place = tuple[Array, Array]
 
 
@@ -27,9 +27,10 @@ def inverse(pose: Array) -> Array:
 def projection(
     width: int, height: int, fx: float, fy: float, cx: float, cy: float, near: float, far: float
 ) -> Array:
-    """Return the projection of a pinhole to the cube of OpenGL, with the first row at the bottom.
+    """Return the projection (4, 4) of a pinhole to OpenGL's cube; the first row is the lowest.
 
-    Pixel centres have whole coordinates, so the picture begins half a pixel before 0.
+    fx, fy, cx, cy are the intrinsics [pixels]. Pixel centres have whole coordinates, so the
+    picture begins half a pixel before 0. Lengths from `near` to `far` are visible [m].
     """
     depth = (far + near) / (far - near), -2.0 * far * near / (far - near)
     return np.array(
@@ -43,7 +44,7 @@ def projection(
 
 
 def parallel(reach: float) -> Array:
-    """Return the projection of parallel light: x and y within `reach`, z up to four times it."""
+    """Return the projection of parallel light: x, y up to +-`reach`, z from 0 to 4 `reach` [m]."""
     scale = 1.0 / reach
     return np.array(
         [[scale, 0, 0, 0], [0, scale, 0, 0], [0, 0, 0.5 * scale, -1.0], [0, 0, 0, 1.0]]
@@ -51,12 +52,12 @@ def parallel(reach: float) -> Array:
 
 
 def uniform(matrix: Array) -> bytes:
-    """Return a matrix as the bytes of a uniform of OpenGL."""
+    """Return a matrix (4, 4) as the bytes of an OpenGL uniform."""
     return np.ascontiguousarray(matrix.T, np.float32).tobytes()
 
 
 def looking(eye: object, target: object) -> Place:
-    """Return the pose of an upright camera at `eye` that points to `target`, another point."""
+    """Return the pose of an upright camera at the point `eye` that points at another, `target`."""
     start, end = finite("eye", eye, (3,)), finite("target", target, (3,))
     forward: Array = end - start
     length = float(np.linalg.norm(forward))
@@ -64,7 +65,7 @@ def looking(eye: object, target: object) -> Place:
         raise bad_argument("target", "eye and target are one point; allowed are two points")
     forward = forward / length
     right = np.cross(forward, (0.0, 0.0, 1.0))
-    if np.linalg.norm(right) < 1e-9:  # for a view straight up or down, north is up in the picture
+    if np.linalg.norm(right) < 1e-9:  # in a view straight up or down, y is up in the picture
         right = np.array([1.0, 0.0, 0.0])
     right = right / np.linalg.norm(right)
     return start, np.stack([right, np.cross(forward, right), forward], axis=1)

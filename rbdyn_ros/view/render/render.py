@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""rb.render: one picture of a robot."""
+"""rb.render: draw one picture of a robot."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -30,8 +30,8 @@ def render(
 ) -> Pixels:
     """Return a picture of a robot and its world at qpos, drawn without a display.
 
-    It shows the robot like the view at its start; planes are floors with a grid of 1 m and 0.25 m.
-    For many pictures make a Renderer once.
+    The picture shows the robot as the view does at its start. Planes are floors with a grid of 1 m
+    and 0.25 m. To draw many pictures, make one Renderer.
 
     Args:
         m: the robot.
@@ -39,16 +39,17 @@ def render(
         camera: the camera, at its link.
         looks: source of the <visual> elements: the file or URDF text of the robot; None: boxes
             with the mass and inertia of each body.
-        eye: (3,) position of the camera in the world, with `target`, instead of its link [m];
-            None: the camera is at its link.
-        target: (3,) the point at which this upright camera is directed [m]; None: as for eye.
+        eye: (3,) position of the camera in the world [m], only together with `target`; None: the
+            camera is at its link.
+        target: (3,) point in the world at which an upright camera at `eye` looks [m]; None: the
+            camera is at its link.
         package_dirs: as for load_urdf.
 
     Returns:
-        (height, width, 3) red, green, blue, 0 to 255; the first row is the highest.
+        the picture (height, width, 3): red, green, blue, 0 to 255; the first row is the highest.
 
     Raises:
-        ModelError: d was not made for m, no such link, or `looks` is another robot.
+        ModelError: d was not made for m, there is no such link, or `looks` is another robot.
         DescriptionError: the file in `looks` is refused.
         ParameterError: an argument is refused, or no picture can be drawn on this machine.
     """

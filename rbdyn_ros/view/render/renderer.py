@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Draw pictures of a robot and its world as a camera sees them.
 
-Pictures show the robot like the view at its start: visuals, or collisions, or boxes of inertia,
-and the obstacles; planes are floors with a grid of 1 m and 0.25 m. A sun casts shadows, or the
-lights of the file do.
+Pictures show the robot as the view does at its start (visuals, or else collisions or boxes of
+inertia) and the obstacles. Planes are floors with a grid of 1 m and 0.25 m. A sun, or the lights
+of the robot file, cast shadows.
 """
 
 from collections.abc import Sequence
@@ -36,18 +36,18 @@ from rbdyn_ros.view.render.shaders import FRAGMENT, SHADOW_FRAGMENT, VERTEX
 from rbdyn_ros.view.scene.scene import SMALLEST, Scene
 
 SKY = (0.77, 0.84, 0.92, 1.0)
-#: Edge of the shadow map of the sun [pixels].
+#: Width and height of the sun's shadow map [pixels].
 SHADOW = 2048
 #: Number of samples of a pixel.
 SAMPLES = 4
-#: Half the height of the view of a framing camera at a distance of 1 m, and its margin.
+#: Half the height that a framing camera sees at a distance of 1 m, and its factor for a margin.
 SLOPE, MARGIN = 0.3, 1.1
-#: Width of obstacles that a framing camera leaves out, relative to the size of the robot.
+#: A framing camera leaves out obstacles wider than this, relative to the size of the robot.
 LARGEST = 2.0
 
 
 class Renderer(OffScreen):
-    """Draws pictures of a robot and its world; use it in the thread that made it.
+    """Draws pictures of a robot and its world, only in the thread that made it.
 
     Close it, or use it in a `with` block: it holds 20 MB of memory or more.
 
@@ -84,9 +84,9 @@ class Renderer(OffScreen):
     def framing(
         self, instants: Sequence[Instant], size: tuple[int, int], direction: Array
     ) -> tuple[ColorSpec, Place]:
-        """Return a camera and its pose that show all of the robot at these instants.
+        """Return a camera and its pose so that the whole robot is visible at these instants.
 
-        The picture shows the obstacles too, except obstacles much larger than the robot.
+        All obstacles are visible too, except obstacles that are much larger than the robot.
 
         Args:
             instants: instants of the robot.
@@ -124,8 +124,8 @@ class Renderer(OffScreen):
             instant: instant of the robot.
             camera: specification of the camera.
             place: pose of the camera in the world: origin (3,) and axes (3, 3), x right, y down, z
-                forward; None: at its link.
-            marks: whether to draw forces, contact points, and lines such as springs, too.
+                forward; None: the camera is at its link.
+            marks: whether to draw also forces, contact points, and lines such as springs.
 
         Raises:
             ModelError: there is no such link, or qpos of the instant is not (nq,) finite numbers.
@@ -218,7 +218,7 @@ class Renderer(OffScreen):
         return one_sample
 
     def _target(self, size: tuple[int, int]) -> tuple[Any, Any]:
-        """Return two frame buffers, with many samples and with one sample."""
+        """Return two frame buffers of this size: with SAMPLES samples per pixel, and with one."""
         if size not in self._targets:
             context = self._context
             check_size(context, *size)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The programs of the renderer: a sun with shadows, light of the sky, and floors with a grid.
+"""The shader programs of the renderer: a sun with shadows, light of the sky, floors with a grid.
 
-Colours are linear within and encoded as sRGB at the end, as files and messages have them.
+Colours are computed in linear space and then encoded as sRGB, as files and messages need them.
 """
 
 from rbdyn_ros.description.parts.lights import MOST_LIGHTS
@@ -88,12 +88,12 @@ void main() {
 }
 """.replace("MOST_LIGHTS", str(MOST_LIGHTS))
 
-#: Only depths are kept, as seen from the sun.
+#: Fragment shader of the shadow map, which needs only the depths seen from the sun.
 SHADOW_FRAGMENT = """#version 330
 void main() {}
 """
 
-#: A lens: each pixel has the colour at `plane` in a picture without distortion.
+#: Shaders of a lens: each pixel gets the colour at its place in a picture without distortion.
 LENS_VERTEX = """#version 330
 in vec2 corner;
 void main() { gl_Position = vec4(corner, 0.0, 1.0); }

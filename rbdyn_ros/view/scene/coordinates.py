@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The coordinates that sliders set: numbers of joints, with three angles for each quaternion."""
+"""The coordinates that sliders set: the numbers of qpos, with three angles for a quaternion."""
 
 import json
 import math
@@ -15,7 +15,7 @@ from rbdyn_ros.model.declared.joints import JointClass, JointType
 from rbdyn_ros.model.model import Model
 from rbdyn_ros.report.describe import joint_type
 
-#: Longest text of a configuration, in characters per number.
+#: Largest length of the text of a configuration, in characters for each number.
 LONGEST_NUMBER = 40
 
 _PLACE = (("x", "m"), ("y", "m"), ("z", "m"))
@@ -37,8 +37,8 @@ class Coordinate:
 
     Attributes:
         joint: number of the joint.
-        entry: index of the number in qpos; -1 for an angle of a quaternion.
-        word: name of the number among the coordinates of the joint; "" if there is only one.
+        entry: index of the number in qpos; -1: it is an angle of a quaternion.
+        word: name of the coordinate within the joint; "": the joint has only one.
         unit: "rad" or "m".
         low, high: range of the slider.
     """
@@ -56,7 +56,7 @@ def coordinates_of(m: Model, reach: float) -> list[Coordinate]:
 
     Args:
         m: the robot.
-        reach: range of a free joint along its axes [m].
+        reach: sliders move a free joint by up to this distance along each axis [m].
     """
     moving = (m.jnt_mimic < 0) & (m.jnt_class == JointClass.FREE)
     found = (_of_joint(m, j, reach) for j in np.flatnonzero(moving).tolist())
@@ -94,7 +94,7 @@ def _words(m: Model, j: int, nq: int) -> tuple[tuple[str, str], ...]:
 
 
 def floating_entries(m: Model) -> list[int]:
-    """Return the indices in qpos of joints with 7 coordinates, such as a floating base."""
+    """Return the indices in qpos of all numbers of floating joints, which have 7 numbers each."""
     free = [
         j for j in range(m.njnt) if m.jnt_kind(j).nq == 7 and m.jnt_class[j] == JointClass.FREE
     ]
@@ -118,9 +118,9 @@ def read_numbers(m: Model, coordinates: list[Coordinate], qpos: Array) -> list[f
 def write_numbers(
     m: Model, coordinates: list[Coordinate], numbers: list[float], qpos: Array
 ) -> Array:
-    """Return qpos (nq,) with new values of the coordinates.
+    """Return a copy of qpos (nq,) with new values of the coordinates.
 
-    A quaternion whose angles do not change keeps its sign and last digits.
+    A quaternion whose angles do not change is copied exactly, including its sign.
     """
     from scipy.spatial.transform import Rotation  # this import is slow
 
@@ -146,7 +146,7 @@ def _quat_at(m: Model, j: int) -> slice:
 
 
 def _angles(quat: Array) -> list[float]:
-    """Return yaw, pitch and roll; in gimbal lock roll is 0."""
+    """Return yaw, pitch and roll of a quaternion [rad]; in gimbal lock roll is 0."""
     w, x, y, z = quat / np.linalg.norm(quat)
     pitch = math.asin(min(max(2.0 * (w * y - z * x), -1.0), 1.0))
     if abs(pitch) > 0.5 * math.pi - 1e-6:

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Merge and split the corners of a surface, so that curved parts look smooth and edges sharp.
 
-A renderer averages the normals of the triangles that share a corner. Mesh files are not reliable
-in this: some files share every corner, others share no corner.
+A renderer averages the normals of the triangles that share a corner. Mesh files do not prepare
+this: in some files triangles share every corner, in others no corner.
 """
 
 import importlib
@@ -16,23 +16,23 @@ from rbdyn_ros.arrays import Array, Ints
 Faces = NDArray[np.int32]
 
 CREASE = math.radians(30.0)  # larger bends are edges
-SAME_PLACE = 1e-6  # relative to the length of the surface: closer corners coincide
-#: Largest number of triangles at an edge to compare: surfaces may lie back to back.
+SAME_PLACE = 1e-6  # corners closer than this share of the surface's length coincide
+#: Largest number of triangles to compare at an edge; more than 2, for surfaces back to back.
 _AT_AN_EDGE = 4
 
 
 def creased(vertices: Array, faces: Faces) -> tuple[Array, Faces, NDArray[np.bool_]]:
-    """Return the triangles, with corners shared where the surface bends by less than CREASE.
+    """Return the triangles so that they share corners where the surface bends less than CREASE.
 
-    Two triangles with a smaller bend at their common edge share its ends; triangles connected in
-    this way share a corner. Triangles without area are left out.
+    If the bend at a common edge of two triangles is smaller, both share the ends of this edge. A
+    chain of such triangles around a corner shares the corner. Triangles without area are left out.
 
     Args:
-        vertices: (n, 3), finite.
-        faces: (k, 3), k > 0.
+        vertices: (n, 3) finite coordinates.
+        faces: (k, 3) vertex numbers, k > 0.
 
     Returns:
-        The vertices, the faces, and which of the given faces (k,) are among them.
+        The new vertices, the new faces, and a mask (k,) of the given faces that were kept.
     """
     kept, place = _places(vertices)
     faces = place[faces].astype(np.int32)
@@ -50,10 +50,10 @@ def creased(vertices: Array, faces: Faces) -> tuple[Array, Faces, NDArray[np.boo
 
 
 def _places(vertices: Array) -> tuple[Ints, Ints]:
-    """Return one vertex of each distinct position, and the position index of each vertex."""
+    """Return one vertex for each distinct position, and the position's index of each vertex."""
     low = vertices.min(axis=0)
     cell = SAME_PLACE * float(np.ptp(vertices, axis=0).max()) or 1.0
-    x, y, z = np.rint((vertices - low) / cell).astype(np.int64).T  # each number is below 2^21
+    x, y, z = np.rint((vertices - low) / cell).astype(np.int64).T  # all below 2^21
     _, kept, place = np.unique((x << 42) | (y << 21) | z, return_index=True, return_inverse=True)
     return kept, place.ravel()
 
@@ -69,9 +69,9 @@ def _with_normals(vertices: Array, faces: Faces) -> tuple[Faces, Array, NDArray[
 
 
 def _shared_corners(faces: Faces, normals: Array) -> tuple[Ints, Ints]:
-    """Return pairs of shared corners; corner k of triangle f has number 3 f + k."""
+    """Return pairs of corners to merge; the number of corner k of triangle f is 3 f + k."""
     begin = np.arange(faces.size)
-    # the end of the edge that begins at each corner
+    # for each corner, the end of the edge that begins there
     end = begin.reshape(-1, 3)[:, [1, 2, 0]].ravel()
     at = faces.ravel()
     swap = at[begin] > at[end]

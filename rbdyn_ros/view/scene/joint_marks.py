@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Joint marks: an arrow along the axis, an arc or bar for the limits, and a pointer."""
+"""Marks of joints: an arrow along the axis, an arc or bar for the limits, and a pointer."""
 
 import math
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ from rbdyn_ros.model.tree.rotation import quat_to_mat
 #: Length of the arrow and radius of the arc, relative to the size of the robot.
 ARROW, ARC = 0.14, 0.06
 
-#: Angle of a piece of an arc [rad].
+#: Angle of one straight piece of an arc [rad].
 PIECE = math.pi / 24
 
 _TURNING = (JointType.HINGE, JointType.HELICAL)
@@ -26,11 +26,11 @@ class Mark:
 
     Attributes:
         joint: number of the joint.
-        body, parent: the connected bodies.
-        arrow: along the axis, start and end (2, 3) in `body` [m].
-        hand: the pointer that shows the position: from the axis to the arc, or across the bar
-            (2, 3) in `body` [m].
-        limits: pieces (n, 2, 3) of the arc or the bar in `parent` [m]; empty without limits.
+        body, parent: numbers of the connected bodies.
+        arrow: (2, 3) start and end of the arrow along the axis, in `body` [m].
+        hand: (2, 3) ends of the pointer, which shows the position, in `body` [m]: from the axis to
+            the arc, or across the bar.
+        limits: (n, 2, 3) pieces of the arc or the bar, in `parent` [m]; empty: no limits.
     """
 
     joint: int
@@ -42,7 +42,7 @@ class Mark:
 
 
 def joint_marks(m: Model, size: float) -> list[Mark]:
-    """Return the marks of all joints with one axis.
+    """Return the marks of all joints that have one axis.
 
     Args:
         m: the robot.
@@ -77,7 +77,7 @@ def _mark(m: Model, j: int, size: float) -> Mark:
 
 
 def limits_of(m: Model, j: int) -> tuple[float, float]:
-    """Return the limits of a joint with one coordinate, infinite if it has no limits."""
+    """Return the limits of joint j, which has one coordinate [rad or m]; infinite: no limits."""
     if not m.jnt_limited[j]:
         return -math.inf, math.inf
     low, high = m.jnt_range[j].tolist()
@@ -85,9 +85,10 @@ def limits_of(m: Model, j: int) -> tuple[float, float]:
 
 
 def arc(x: Array, y: Array, low: float, high: float, radius: float) -> Array:
-    """Return points (n, 3) of an arc from x towards y, with the radii to its ends.
+    """Return points (n, 3) of an arc, with the radii to its ends.
 
-    An arc of more than a turn is drawn as a circle.
+    Angles from `low` to `high` [rad] are measured from x towards y. An arc of more than a turn
+    becomes a circle.
     """
     span = min(high - low, 2.0 * math.pi)
     angles = low + np.linspace(0.0, span, 2 + int(span / PIECE))

@@ -11,7 +11,7 @@ from rbdyn_ros.description.parts.lights import DIRECTIONAL, LinkLight
 from rbdyn_ros.model.model import Model
 from rbdyn_ros.model.tree.rotation import quat_to_mat
 
-#: Largest distance to which the fading of a light is fitted [m].
+#: The fading of a light is fitted up to this distance at most [m].
 FAR = 10.0
 
 
@@ -21,8 +21,8 @@ class Lamp:
 
     Attributes:
         body: number of the body.
-        pos, direction: (3,) in the body.
-        light: light of the file.
+        pos, direction: (3,) position [m] and direction, in the frame of the body.
+        light: the light as the robot file has it.
     """
 
     body: int
@@ -36,14 +36,14 @@ class Lamp:
         return self.light.kind == DIRECTIONAL
 
     def placed(self, pos: Array, R: Array) -> tuple[Array, Array]:
-        """Return the position and direction of a light in the world."""
+        """Return position and direction in the world, for a body at pos (3,) and R (3, 3)."""
         return pos + R @ self.pos, R @ self.direction
 
     @property
     def decay(self) -> tuple[float, float]:
-        """Brightness at 1 m, and the power of the distance that divides it.
+        """Brightness at 1 m, and the power of the distance with which it decreases.
 
-        The power fits the attenuation at 1 m and where the light ends, or at FAR.
+        The power fits the attenuation at 1 m and at the range of the light, or at FAR.
         """
         near, end = self.light.brightness(1.0), min(max(self.light.range, 2.0), FAR)
         far = self.light.brightness(end)

@@ -25,8 +25,8 @@ class Lines:
 
     Attributes:
         bodies: (n, 2) bodies of the ends.
-        points: (n, 2, 3) ends, each in its body [m].
-        colors: (n, 3), 0 to 1.
+        points: (n, 2, 3) ends, each in the frame of its body [m].
+        colors: (n, 3) red, green, blue, 0 to 1.
     """
 
     bodies: Ints
@@ -34,7 +34,7 @@ class Lines:
     colors: Array
 
     def place(self, xpos: Array, xmat: Array) -> Array:
-        """Return the lines (n, 2, 3) in the world [m] from xpos and xmat (nbody, 3, 3)."""
+        """Return the lines (n, 2, 3) in the world [m] for body poses xpos, xmat (nbody, 3, 3)."""
         turned = np.einsum("neij,nej->nei", xmat[self.bodies], self.points)
         placed: Array = xpos[self.bodies] + turned
         return placed
@@ -58,7 +58,7 @@ def lines_of(m: Model, skeleton: bool) -> Lines:
 
 
 def _lengths(m: Model) -> tuple[Ints, Array]:
-    """Return the segments of rods and bands."""
+    """Return bodies and points of the lines of rods and bands."""
     legs: list[tuple[int, int]] = []
     for first, number, closed in zip(
         m.length_pointadr.tolist(),
@@ -74,7 +74,7 @@ def _lengths(m: Model) -> tuple[Ints, Array]:
 
 
 def _loops(m: Model) -> tuple[Ints, Array]:
-    """Return the lines from body to joint to body of every loop joint."""
+    """Return bodies and points of two lines for each loop joint: from each body to the joint."""
     origin = np.zeros_like(m.loop_pos)
     arms = np.stack([origin, m.loop_pos], axis=2).reshape(-1, 2, 3)
     bodies = np.repeat(m.loop_bodyid.reshape(-1, 1), 2, axis=1)
@@ -82,7 +82,7 @@ def _loops(m: Model) -> tuple[Ints, Array]:
 
 
 def _skeleton(m: Model) -> tuple[Ints, Array]:
-    """Return lines from joint to joint; for a free body from its frame to its centre of mass."""
+    """Return bodies and points of lines from joint to joint; for a free body, frame to com."""
     free = np.isin(m.jnt_type, _UNTIED)
     held, loose = 1 + np.flatnonzero(~free), 1 + np.flatnonzero(free)
     parents, here = m.body_parentid[held], np.zeros((len(held), 3))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The surfaces fixed to each body: visuals, collisions, inertia shapes, obstacles."""
+"""The surfaces that are fixed to bodies: visuals, collisions, inertia shapes, obstacles."""
 
 from dataclasses import dataclass, replace
 
@@ -35,7 +35,7 @@ MASS: Color = (0.84, 0.37, 0.0, 1.0)
 OBSTACLE: Color = (0.62, 0.60, 0.56, 1.0)
 OBJECT: Color = (0.90, 0.62, 0.0, 1.0)
 
-#: Thickness of flat shapes, and size of the largest mass ball, relative to the robot's size.
+#: Thickness of flat shapes, and radius of the largest mass ball, relative to the robot's size.
 THINNEST, LARGEST_BALL = 1e-3, 0.02
 
 _PICKS = np.array([[x, y, z] for x in (0, 1) for y in (0, 1) for z in (0, 1)])
@@ -46,15 +46,15 @@ class Part:
     """A surface fixed to a body.
 
     Attributes:
-        body: number of the body; 0 is the world.
+        body: number of the body; 0: the world.
         surface: triangles, in the frame of the surface.
         pos: origin of this frame in the body [m].
-        quat: orientation in the body, wxyz.
-        color: red, green, blue and opacity, 0 to 1.
-        scale: scale along the axes of its frame.
-        link: the link that has it as visual or collision; "" for other surfaces.
-        image: (height, width, 3) of the texture, which the surface shows instead of the colour;
-            the colour is the mean of the image; None without a texture.
+        quat: orientation of this frame in the body, wxyz.
+        color: red, green, blue and opacity, 0 to 1; with an image: its mean colour.
+        scale: scale along the axes of this frame.
+        link: link whose visual or collision it is; "": another surface.
+        image: (height, width, 3) texture that the surface shows instead of the colour; None: it
+            has no texture.
     """
 
     body: int
@@ -75,7 +75,7 @@ class Part:
 
 
 def can_be_drawn(looks: tuple[LinkShape, ...]) -> bool:
-    """Return whether more than half of the shapes are not placeholders; False without shapes."""
+    """Return whether more than half of the shapes can be drawn; False if there are no shapes."""
     missing = sum(isinstance(look.shape, Placeholder) for look in looks)
     return 2 * missing < len(looks)
 
@@ -83,13 +83,13 @@ def can_be_drawn(looks: tuple[LinkShape, ...]) -> bool:
 def parts_of_looks(
     m: Model, looks: tuple[LinkShape, ...], color: Color | None = None
 ) -> tuple[list[Part], list[Finding]]:
-    """Return the parts of visuals or collisions, and a warning per broken mesh or texture.
+    """Return the parts of visuals or collisions, and a warning for each broken mesh or texture.
 
     Args:
         m: the robot.
         looks: shapes of its links.
-        color: colour of all parts; None: texture or colour in the mesh file, else of the link,
-            else light grey.
+        color: colour of all parts; None: use the texture or colour of the mesh file, else of the
+            link, else light grey.
 
     Raises:
         ModelError: a shape belongs to an unknown link.
@@ -122,9 +122,9 @@ def parts_of_looks(
 
 
 def _textured(part: Part, look: LinkShape) -> tuple[Part, Finding | None]:
-    """Return a part with its texture, and a warning if the texture is unusable (else None).
+    """Return a part with its texture; and a warning if the texture is unusable, or None.
 
-    A part without a usable texture is returned unchanged.
+    If there is no usable texture, the part is returned unchanged.
     """
     surface, name = part.surface, ""
     try:
@@ -153,7 +153,7 @@ def _without(name: str, reason: str, error: UnusableMeshError | None = None) -> 
 
 
 def geometry_parts(m: Model, color: Color) -> list[Part]:
-    """Return the parts of the geometries of links, without geometries that have no volume."""
+    """Return the parts of the links' contact geometries, except geometries without volume."""
     parts = []
     for g in range(m.ngeomlink):
         shape = geometry_shape(m, g)
@@ -167,7 +167,7 @@ def geometry_parts(m: Model, color: Color) -> list[Part]:
 
 
 def geometry_shape(m: Model, g: int) -> Shape | None:
-    """Return the shape of a geometry, or None if it has too few corners for a volume."""
+    """Return the shape of geometry g, or None if it has too few corners for a volume."""
     first, size = m.geom_vertadr[g], m.geom_size[g]
     corners = m.vert_pos[first : first + m.geom_vertnum[g]]
     match m.geom_type[g]:
@@ -184,15 +184,19 @@ def geometry_shape(m: Model, g: int) -> Shape | None:
 
 
 def inertia_boxes(m: Model, size: float, color: Color = INERTIA) -> list[Part]:
-    """Return a homogeneous box with the mass and inertia of each body."""
+    """Return for each body a homogeneous box with its mass and inertia.
+
+    size: size of the robot [m], for the least thickness of a box.
+    """
     (box,) = surfaces_of(Box((1.0, 1.0, 1.0)))
     return _for_inertia(m, box, 1.0, color, size)
 
 
 def equivalent_box(mass: Array, inertia: Array) -> Array:
-    """Return the edges (n, 3) of homogeneous boxes with masses (n,) and moments (n, 3).
+    """Return the edges (n, 3) [m] of homogeneous boxes with these masses (n,) and moments (n, 3).
 
-    From I_x = m (b^2 + c^2) / 12: a^2 = 6 (I_y + I_z - I_x) / m; a negative a^2 gives 0.
+    From I_x = m (b^2 + c^2) / 12 follows a^2 = 6 (I_y + I_z - I_x) / m. If a^2 is negative, the
+    edge is 0.
     """
     squares = 6.0 * (inertia.sum(axis=1, keepdims=True) - 2.0 * inertia) / mass[:, None]
     edges: Array = np.sqrt(np.maximum(squares, 0.0))
@@ -200,10 +204,10 @@ def equivalent_box(mass: Array, inertia: Array) -> Array:
 
 
 def inertia_ellipsoids(m: Model, size: float) -> list[Part]:
-    """Return a homogeneous ellipsoid with the mass and inertia of each body.
+    """Return for each body a homogeneous ellipsoid with its mass and inertia.
 
-    Its semi-axes are sqrt(5 / 12) times the edges of the box, as I_x = m (b^2 + c^2) / 5 for the
-    ellipsoid, and / 12 for the box.
+    The semi-axes are sqrt(5 / 12) times the edges of the equivalent box, because
+    I_x = m (b^2 + c^2) / 5 for an ellipsoid with semi-axes a, b and c.
     """
     (ball,) = surfaces_of(Sphere(1.0))
     return _for_inertia(m, ball, float(np.sqrt(5.0 / 12.0)), ELLIPSOID, size)
@@ -223,7 +227,11 @@ def _for_inertia(
 
 
 def mass_balls(m: Model, size: float) -> list[Part]:
-    """Return a ball at the centre of mass of each body, with a volume proportional to its mass."""
+    """Return for each body a ball at its com, with a volume proportional to its mass.
+
+    The largest radius is LARGEST_BALL times `size`, the size of the robot [m]. No radius is
+    smaller than a quarter of the largest.
+    """
     (ball,) = surfaces_of(Sphere(1.0))
     bodies = massive_bodies(m)
     heaviest = m.body_mass[bodies].max(initial=0.0)
@@ -237,7 +245,7 @@ def mass_balls(m: Model, size: float) -> list[Part]:
 
 
 def obstacle_parts(m: Model) -> list[Part]:
-    """Return the parts of the obstacles, without planes, because the grid shows a plane."""
+    """Return the parts of the obstacles except planes, which the grid shows."""
     parts = []
     for g in range(m.ngeomlink, m.ngeom):
         kind, half = m.geom_type[g], m.geom_size[g]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""An appearance for a Model without visuals, such as one built in Python."""
+"""Make an appearance for a Model without visuals, such as a Model built in Python."""
 
 import numpy as np
 
@@ -15,9 +15,9 @@ THINNEST = 0.02
 
 
 def plain_looks(m: Model) -> Appearance:
-    """Return the contact geometries of each body; other bodies get a box of their inertia.
+    """Return an appearance with each body's contact geometries, or else a box of its inertia.
 
-    Colours of the palette alternate from body to body.
+    The colours of a palette alternate from body to body.
     """
     shapes = _geometries(m)
     touching = {body for body, *_ in shapes}

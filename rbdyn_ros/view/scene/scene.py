@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The scene of a robot: its layers, and their placement at an instant; no browser."""
+"""The scene of a robot, without a browser: its layers, and their placement at an instant."""
 
 import functools
 import threading
@@ -37,7 +37,7 @@ from rbdyn_ros.view.scene.parts import (
 )
 from rbdyn_ros.view.scene.wrench_lines import couple_arrows, point_arrows, weight_of, wrench_arrows
 
-#: The layers that can be shown or hidden.
+#: Names of the layers that can be shown or hidden.
 VISUALS, COLLISIONS, BOXES = "visuals", "collisions", "inertia boxes"
 ELLIPSOIDS, MASSES, FRAMES = "inertia ellipsoids", "centre of mass", "frames"
 JOINTS, FORCES, LINES, GRID = "joint axes and limits", "forces", "lines", "grid"
@@ -46,7 +46,7 @@ LIGHTS = "lights"
 #: Layers of surfaces, see Scene.parts.
 SURFACES = (VISUALS, COLLISIONS, BOXES, ELLIPSOIDS, MASSES)
 
-#: Size of a robot without any extent [m].
+#: Size that is assumed for a robot without extent [m].
 SMALLEST = 1e-3
 #: Number of random configurations that show how far a robot reaches.
 CONFIGURATIONS = 24
@@ -62,8 +62,8 @@ class BodyPlacement:
         lines: springs, rods, loops (n, 2, 3) [m], in the order of Scene.lines.
         contacts, pushes, couples: arrows (k, 2, 3) [m] of contact forces, other external forces,
             and torques without a force.
-        touches: points (k, 3) [m] at which contact forces act; no points if they are unknown: then
-            a body has a single arrow for all its contacts.
+        touches: points (k, 3) [m] at which contact forces act. If they are unknown this is empty,
+            and a body has a single arrow for all its contacts.
     """
 
     xpos: Array
@@ -85,8 +85,8 @@ class Scene:
 
     Attributes:
         size: diagonal of its bounding box at qpos0 [m], which scales all marks.
-        middle, radius: centre (3,) and radius of a ball around nearly all positions of the robot
-            [m].
+        middle, radius: centre (3,) and radius of a ball around the robot in almost all its
+            configurations [m].
         lowest: height of its lowest point at qpos0 [m].
         shown: the layers that are visible at first.
         lines: lines between its bodies.
@@ -110,13 +110,13 @@ class Scene:
         points = self.points([Instant.still(m, m.qpos0)])
         low, high = points.min(axis=0), points.max(axis=0)
         self.size = max(float(np.linalg.norm(high - low)), SMALLEST)
-        self._parts.pop(BOXES, None)  # the thickness of flat shapes depends on the size
+        self._parts.pop(BOXES, None)  # made again, because thicknesses depend on the size
         self.lowest = float(low[2])
         self.floor = _floor(m, self.lowest, self.size)
         self.middle, self.radius = self._ball(points)
 
     def parts(self, layer: str) -> list[Part]:
-        """Return the parts of one of SURFACES, made at the first call."""
+        """Return the parts of a layer of SURFACES; the first call makes them."""
         if layer not in self._parts:
             self._parts[layer] = self._make_parts(layer)
         return self._parts[layer]
@@ -134,7 +134,7 @@ class Scene:
         return make(self.m, self.size)
 
     def _bare_trees(self, color: Color) -> list[Part]:
-        """Return the contact geometries of trees without visuals, or [] if no tree has visuals."""
+        """Return the contact geometries of trees without visuals; [] if no tree has visuals."""
         m, looks = self.m, (*self.looks.visuals, *self.looks.collisions)
         if not looks:
             return []
@@ -144,12 +144,12 @@ class Scene:
 
     @functools.cached_property
     def obstacles(self) -> list[Part]:
-        """The obstacles of the world without planes, because the grid shows a plane."""
+        """Parts of the obstacles except planes, which the grid shows."""
         return obstacle_parts(self.m)
 
     @functools.cached_property
     def marks(self) -> list[Mark]:
-        """The marks of the joints: axes, limits and positions."""
+        """Marks of the joints: axes, limits and positions."""
         return joint_marks(self.m, self.size)
 
     def place(self, instant: Instant) -> BodyPlacement:
@@ -188,15 +188,15 @@ class Scene:
         )
 
     def points(self, instants: Sequence[Instant]) -> Array:
-        """Return points (n, 3) around the robot at instants."""
+        """Return points (n, 3) whose hull contains the robot at these instants."""
         corners = [(p.body, p.corners()) for layer in self.shown for p in self.parts(layer)]
         return np.concatenate([_points(self.place(one), corners) for one in instants])
 
     def _ball(self, points: Array) -> tuple[Array, float]:
-        """Return a ball around points (n, 3) and around the robot in random configurations.
+        """Return a ball around points (n, 3) and the robot in random configurations.
 
-        A floating base stays where it is. Joints of closed loops also stay, as random positions
-        would open the loops.
+        A floating base keeps its pose. So do joints of closed loops, which random positions would
+        open.
         """
         m, rng, floating = self.m, np.random.default_rng(0), floating_entries(self.m)
         instants = list[Instant]()
@@ -210,7 +210,7 @@ class Scene:
 
 
 def _points(at: BodyPlacement, corners: Sequence[tuple[int, Array]]) -> Array:
-    """Return points (n, 3) around a robot, from the corners of its parts in their bodies."""
+    """Return the `corners` of a robot's parts, which are in the bodies' frames, in the world."""
     points = [at.xpos[1:], at.lines.reshape(-1, 3)]
     for body, box in corners:
         points.append(box @ quat_to_mat(at.xquat[body]).T + at.xpos[body])
@@ -218,7 +218,7 @@ def _points(at: BodyPlacement, corners: Sequence[tuple[int, Array]]) -> Array:
 
 
 def _layers_shown(looks: Appearance) -> tuple[str, ...]:
-    """Return the layers to show: visuals, plus collisions or boxes if visuals cannot be drawn."""
+    """Return the layers to show at first: visuals; and, if they cannot be drawn, others."""
     if can_be_drawn(looks.visuals):
         return (VISUALS,)
     beside = (VISUALS,) if looks.visuals else ()
@@ -228,9 +228,10 @@ def _layers_shown(looks: Appearance) -> tuple[str, ...]:
 
 
 def _floor(m: Model, lowest: float, size: float) -> float:
-    """Return the height of the grid: the height of the highest level plane, if there is a plane.
+    """Return the height of the grid [m].
 
-    Without a plane it is 0, or the height of the lowest point of a robot clearly below 0.
+    It is the height of the highest horizontal plane. Without such a plane it is 0, or the height
+    of the lowest point of a robot that is clearly below 0.
     """
     level = (m.geom_type == GeomType.PLANE) & (m.geom_mat[:, 8] > 1.0 - 1e-9)
     if level.any():

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Shapes as triangles for a renderer, in the axes of the shape.
+"""Convert shapes to triangles for a renderer, in the axes of the shape.
 
-Corners are shared by creases.py, so that curved sides look smooth and edges sharp.
+The functions of creases.py merge corners, so that curved sides look smooth and edges sharp.
 """
 
 import importlib
@@ -28,8 +28,8 @@ from rbdyn_ros.model.geometry.height_fields import field_triangles
 from rbdyn_ros.view.scene.creases import Faces, creased
 
 MOST_TRIANGLES = 2_000_000  # most triangles of a mesh
-MOST_COLORS = 32  # most colours of a mesh; further colours are not reported
-# an opacity below this counts as 1: some programs write the transparency instead
+MOST_COLORS = 32  # most colours of a mesh; all further triangles have no colour
+# a smaller opacity counts as 1, because some programs write the transparency instead
 LEAST_OPACITY = 0.05
 
 MARKER_COLOR = (1.0, 0.0, 1.0, 1.0)
@@ -39,7 +39,7 @@ THIN = 1e-3  # thickness of shapes without volume [m]
 ROUND = 48  # number of edges of a circle
 _BALL = 3  # number of subdivisions of an icosahedron: 1280 triangles
 
-#: Image coordinates of the three corners of each face, (k, 3, 2): to the right and up, 0 to 1.
+#: Image coordinates (k, 3, 2) of the three corners of each face: rightwards and upwards, 0 to 1.
 Places = NDArray[np.float32]
 
 
@@ -48,11 +48,11 @@ class TriangleSurface:
     """Triangles of one colour or with one texture.
 
     Attributes:
-        vertices: (n, 3), float32, in the axes of the shape [m].
-        faces: (k, 3), int32 vertex numbers, counter-clockwise seen from outside.
-        color: red, green, blue and opacity, 0 to 1; None if the shape has no colour.
-        texture: name of an image in the mesh file, which is not opened here; "" without a texture.
-        places: (k, 3, 2) of the corners of the faces in an image; None without an image.
+        vertices: (n, 3) float32, in the axes of the shape [m].
+        faces: (k, 3) int32 vertex numbers, anticlockwise seen from outside.
+        color: red, green, blue and opacity, 0 to 1; None: the shape has no colour.
+        texture: name of an image in the mesh file; the image is not opened here. "": no texture.
+        places: (k, 3, 2) image coordinates of the faces' corners; None: they have none.
     """
 
     vertices: NDArray[np.float32]
@@ -77,13 +77,13 @@ def surfaces_of(shape: AnyShape) -> tuple[TriangleSurface, ...]:
     """Return a shape as triangles.
 
     A mesh file is read with the unit of its document and the transforms of its scene; its up axis
-    is ignored, as in RViz. Each colour and texture gets a TriangleSurface; textures are named, not
-    opened. The file is read once, until it changes. Faces stay oriented outward under a mirroring
-    scale.
+    is ignored, as in RViz. Each colour or texture gets a TriangleSurface; images of textures are
+    not opened. The file is read again only if it has changed. Faces are oriented outward even if
+    the scale mirrors them.
 
     Raises:
         UnusableMeshError: the file is not a mesh, has no or more than MOST_TRIANGLES triangles, is
-            too small or too large after scaling, or needs a package that is not installed.
+            too small or too large after scaling, or a package to read it is not installed.
     """
     if isinstance(shape, MeshFile):
         return _of_file(shape)
@@ -105,7 +105,7 @@ def surfaces_of(shape: AnyShape) -> tuple[TriangleSurface, ...]:
 
 
 def terrain_surface(heights: Array, half: Array) -> TriangleSurface:
-    """Return the triangles of a height field, see field_triangles."""
+    """Return the triangles of a height field; see field_triangles."""
     vertices, faces = field_triangles(heights, half)
     return _surface(vertices, faces.astype(np.int32), None)
 
@@ -116,7 +116,7 @@ def mesh_surface(vertices: Array, faces: NDArray[np.int64]) -> TriangleSurface:
 
 
 def surfaces_or_marker(shape: AnyShape) -> tuple[tuple[TriangleSurface, ...], Finding | None]:
-    """Return `surfaces_of`, or a marker and a warning if the mesh is unusable."""
+    """Return the surfaces of a shape and None; for an unusable mesh, a marker and a warning."""
     try:
         return surfaces_of(shape), None
     except UnusableMeshError as error:
@@ -127,13 +127,13 @@ def surfaces_or_marker(shape: AnyShape) -> tuple[tuple[TriangleSurface, ...], Fi
 
 
 def _marker() -> TriangleSurface:
-    """Return an octahedron in a conspicuous colour."""
+    """Return an octahedron in a conspicuous colour, which replaces an unusable mesh."""
     corners = MARKER_SIZE / 2 * np.concatenate([np.eye(3), -np.eye(3)])
     return replace(_hull(corners), color=MARKER_COLOR)
 
 
 def _hull(points: Array) -> TriangleSurface:
-    """Return the convex hull of points (n, 3); a flat hull gets a small thickness."""
+    """Return the convex hull of points (n, 3); a flat hull gets the thickness THIN."""
     spatial = importlib.import_module("scipy.spatial")
     try:
         corners = hull_corners(points)
@@ -184,7 +184,7 @@ def _kept(
     try:
         return _read(path, only)
     except UnusableMeshError as error:
-        # drop the frames of the traceback
+        # return a new error without traceback, which would keep its frames alive
         return UnusableMeshError(error.code, str(error), error.allowed)
 
 
@@ -211,7 +211,7 @@ def _read(path: Path, only: Only) -> tuple[FilePart, ...]:
 def _faces(part: MeshPart) -> tuple[Faces, Places | None]:
     """Return the faces of a part, oriented outward, and the image coordinates of their corners.
 
-    The coordinates are None without a texture. Points and lines have no faces. Raise
+    Without a texture the coordinates are None. Points and lines have no faces. Raises
     UnusableMeshError if a face has an unknown corner.
     """
     faces = np.asarray(getattr(part.geometry, "faces", ()), np.int64).reshape(-1, 3)
@@ -225,15 +225,12 @@ def _faces(part: MeshPart) -> tuple[Faces, Places | None]:
 
 
 def _color(geometry: Any) -> Color | None:
-    """Return the colour of a trimesh geometry, or the mean of its colours.
-
-    Return None without a colour.
-    """
+    """Return the colour of a trimesh geometry, the mean of its colours, or None without any."""
     visual = geometry.visual
     if visual.kind == "texture":
         material = visual.material
         if hasattr(material, "diffuse") and "kd" not in material.kwargs:
-            return None  # trimesh makes an OBJ without a colour grey
+            return None  # this grey is trimesh's own, for an OBJ without a colour
         rgba = getattr(material, "main_color", None)
     elif visual.kind in ("vertex", "face"):
         colors = visual.vertex_colors if visual.kind == "vertex" else visual.face_colors

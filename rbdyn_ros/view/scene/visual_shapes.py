@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The visuals of a robot as shapes that rays can meet."""
+"""Convert the visuals of a robot to shapes that rays can hit."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -29,8 +29,8 @@ def visual_shapes(
 ) -> RayShapes:
     """Return the visuals of a robot and the obstacles of its world, for rb.cast_rays.
 
-    Boxes, spheres, cylinders and capsules are exact, meshes have all their triangles, with corners
-    in single precision. The names of the shapes are those of their links and obstacles.
+    Boxes, spheres, cylinders and capsules are exact. Meshes have all their triangles, with corners
+    in single precision. Each shape has the name of its link or obstacle.
 
     Args:
         m: the Model.
@@ -38,7 +38,7 @@ def visual_shapes(
         package_dirs: as for load_urdf.
 
     Returns:
-        The shapes; its `findings` are warnings about visuals that were left out.
+        The shapes; their attribute `findings` has warnings about visuals that were left out.
 
     Raises:
         ModelError: m is not a Model, or `looks` is another robot.
@@ -51,7 +51,7 @@ def visual_shapes(
 
 
 def with_visuals(m: Model, looks: Appearance, others: Sequence[RayShape]) -> RayShapes:
-    """Return the visuals of a robot, then `others`, with warnings about unusable meshes."""
+    """Return the visuals of a robot followed by `others`, with warnings about unusable meshes."""
     shapes: list[RayShape] = []
     findings: dict[str, Finding] = {finding.message: finding for finding in looks.findings}
     for look in looks.visuals:
@@ -64,9 +64,9 @@ def with_visuals(m: Model, looks: Appearance, others: Sequence[RayShape]) -> Ray
 
 
 def _of_look(m: Model, look: LinkShape) -> RayShape | Finding | None:
-    """Return a visual as a shape, or a warning that its mesh cannot be read.
+    """Return a visual as a shape that rays can hit, or a warning that its mesh cannot be read.
 
-    Return None for a mesh that was not found, which `looks` has reported.
+    Return None for a mesh that was not found, about which the appearance already has a warning.
     """
     if isinstance(look.shape, Placeholder):
         return None

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Wrenches on bodies as arrows along the central axis, with lengths proportional to the force."""
+"""Convert wrenches to arrows along their central axes, as long as in proportion to the force."""
 
 import numpy as np
 
@@ -8,13 +8,14 @@ from rbdyn_ros.model.model import Model
 
 Rgb = tuple[int, int, int]
 
-#: Length of an arrow for the weight of the robot, relative to its size, and the longest arrow.
+#: Lengths relative to the size of the robot: of the arrow of its weight, and of the longest arrow.
 WEIGHT_LENGTH, LONGEST = 0.5, 1.5
 
-#: Forces below this share of the weight are not shown, nor torques below it times weight and size.
+#: Forces below this share of the weight are not shown; nor torques below this share of the weight
+#: times the size.
 FAINT = 1e-3
 
-#: Colours of contact forces, of other external forces, and of torques without a force.
+#: Colours of the arrows of contact forces, other external forces, and torques without a force.
 CONTACT: Rgb = (0, 158, 115)
 PUSH: Rgb = (213, 94, 0)
 COUPLE: Rgb = (150, 90, 190)
@@ -23,12 +24,12 @@ COUPLE: Rgb = (150, 90, 190)
 #: size of the robot; a head is twice as long as its radius.
 SHAFT, HEAD, TOUCH = 0.003, 0.015, 0.015
 
-#: Gravity on earth, for scales of forces [m/s^2].
+#: Gravity on earth [m/s^2], which scales arrows if the robot has no gravity.
 USUAL_GRAVITY = 9.81
 
 
 def weight_of(m: Model) -> float:
-    """Return the weight of a robot [N], on earth if it has no gravity, or 1 without mass."""
+    """Return the weight of a robot [N]; without gravity: its weight on earth; without mass: 1."""
     g = float(np.linalg.norm(m.opt.gravity))
     weight = float(m.body_mass.sum()) * (g if g > 0.01 * USUAL_GRAVITY else USUAL_GRAVITY)
     return weight if weight > 0.0 else 1.0
@@ -41,8 +42,8 @@ def wrench_arrows(wrench: Array, at: Array, weight: float, size: float) -> Array
     if that point is farther away than the size of the robot.
 
     Args:
-        wrench: force, then torque about `at`, world axes (n, 6) [N, N m].
-        at: points in the world (n, 3) [m].
+        wrench: (n, 6) force, then torque about `at`, in world axes [N, N m].
+        at: (n, 3) points in the world [m].
         weight: weight of the robot [N].
         size: size of the robot [m].
     """
@@ -50,7 +51,7 @@ def wrench_arrows(wrench: Array, at: Array, weight: float, size: float) -> Array
     square = np.sum(force * force, axis=1)
     shown = np.isfinite(wrench).all(axis=1) & (np.sqrt(square) > FAINT * weight)
     force, torque, square, at = force[shown], torque[shown], square[shown], at[shown]
-    # f x t / f^2: the point of the axis closest to the reference point of the torque
+    # f x t / f^2 leads from the reference point of the torque to the closest point of the axis
     arm = np.cross(force, torque) / square[:, None]
     arm[np.linalg.norm(arm, axis=1) > size] = 0.0
     return _arrows(at + arm, force, weight, size)
@@ -60,7 +61,7 @@ def point_arrows(points: Array, weight: float, size: float) -> tuple[Array, Arra
     """Return arrows (k, 2, 3) of the forces at points, and all points (n, 3).
 
     Args:
-        points: point, then force there, world axes (n, 6) [m, N].
+        points: (n, 6) point, then force there, in world axes [m, N].
         weight: weight of the robot [N].
         size: size of the robot [m].
     """

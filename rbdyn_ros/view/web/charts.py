@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Strip charts of a moving robot: the last seconds of its quantities."""
+"""Strip charts of a moving robot, with the last seconds of its quantities."""
 
 import csv
 import io
@@ -19,37 +19,37 @@ if TYPE_CHECKING:
     import viser
 
 
-#: Number of stored instants, their period and the drawing period [s].
+#: Number of stored instants; their period, and the period of drawing [s].
 LENGTH, SAMPLE, REDRAW = 200, 0.05, 0.1
 #: Number of joints that are shown at first.
 FIRST = 6
 HEIGHT, WIDTH = 190, 330  # size of a chart [pixels]
 
-#: Colours distinct on white and on black.
+#: Colours that are distinct on white and on black.
 COLOURS = (
     *("#4c8dff", "#e8743b", "#2fa36b", "#c94fc0", "#c9a227", "#1fb3c4"),
     *("#e05263", "#8a6df0", "#7a9e33", "#b0785a"),
 )
-#: Tick distances of an axis, not below 0.001 because labels have three decimals.
+#: Distances of ticks on an axis; not below 0.001, because labels have three decimals.
 TICKS = tuple(step * 10.0**k for k in range(-3, 10) for step in (1.0, 2.0, 5.0))
-#: Axes that are legible on light and on dark pages.
+#: Style of axes that is legible on light and on dark pages.
 AXIS: Any = {
     "stroke": "#808890",
     "grid": {"stroke": "#80889040"},
     "ticks": {"stroke": "#80889040"},
 }
 STEPPED: Any = {**AXIS, "incrs": TICKS}
-#: Half the least range of the axis of a chart; larger signals set the range.
+#: Half the smallest range of a chart's axis; larger signals determine the range.
 FLAT = 0.01
 ENERGIES = ("potential", "kinetic", "total")
 
 
 class ChartSamples:
-    """A ring buffer of rows over time.
+    """A ring buffer of rows, each with a time.
 
     Args:
-        width: numbers per row.
-        length: number of rows.
+        width: number of numbers in a row.
+        length: largest number of rows.
     """
 
     def __init__(self, width: int, length: int = LENGTH) -> None:
@@ -64,7 +64,7 @@ class ChartSamples:
 
         Args:
             at: time [s]; a row with the time of the last row is dropped.
-            row: (width,).
+            row: (width,) the numbers.
 
         Returns:
             Whether the row was added.
@@ -85,20 +85,20 @@ class ChartSamples:
         self._count = self._next = 0
 
     def table(self) -> Array:
-        """Return the rows in the order of time, (n, 1 + width), time first."""
+        """Return the rows in the order of time (n, 1 + width); the first column is the time."""
         table: Array = np.roll(self._rows, -self._next, axis=0)
         return table[len(table) - self._count :]
 
 
 class Quantities:
-    """The quantities of an Instant that are drawn, for joints with one coordinate of their own.
+    """The quantities of an Instant to draw, for joints with one coordinate of their own.
 
     Args:
         m: the robot.
 
     Attributes:
         joints: names of the joints.
-        width: numbers per row.
+        width: number of numbers in a row.
     """
 
     def __init__(self, m: Model) -> None:
@@ -109,7 +109,7 @@ class Quantities:
         self.move(m)
 
     def move(self, m: Model) -> None:
-        """Continue with a Model that has other objects; a removed joint has zeros."""
+        """Use a Model with other objects from now on; the numbers of a removed joint are 0."""
         known = {name: j for j, name in enumerate(m.jnt_names)}
         self._there = np.array([name in known for name in self.joints], np.bool_)
         there = [known[name] for name in self.joints if name in known]
@@ -129,10 +129,10 @@ class Quantities:
         )
 
     def columns(self, chosen: Sequence[int]) -> dict[str, tuple[tuple[str, ...], list[int]]]:
-        """Return, for the title of each chart, its labels and its columns of ChartSamples.
+        """Return for each chart, by title, its labels and its columns in ChartSamples.
 
         Args:
-            chosen: indices of the shown joints.
+            chosen: indices of the joints to show.
         """
         n = len(self.joints)
         names = tuple(self.joints[k] for k in chosen)
@@ -195,7 +195,7 @@ class Charts:
         save.on_click(self._save)
 
     def move(self, m: Model) -> None:
-        """Continue with a Model that has other objects; the same joints are shown."""
+        """Use a Model with other objects from now on; the shown joints stay the same."""
         self._quantities.move(m)
 
     def _show(self, shown: bool) -> None:
@@ -203,11 +203,11 @@ class Charts:
         self._change()
 
     def _change(self) -> None:
-        """Let the drawing thread make new charts."""
+        """Request new charts, which the drawing thread makes."""
         self._rebuild = True
 
     def put(self, instant: Instant) -> None:
-        """Add an instant to the charts if they are shown and the period has passed."""
+        """Add an instant to the charts if they are shown and SAMPLE has passed."""
         now = time.monotonic()
         if self._rebuild:
             self._rebuild = False
@@ -220,7 +220,7 @@ class Charts:
                 self._draw()
 
     def _chosen(self) -> dict[str, tuple[tuple[str, ...], list[int]]]:
-        """Return the labels and columns of the chosen signals by title of their chart."""
+        """Return labels and columns of the chosen signals, by the title of their chart."""
         joints = [k for k, box in enumerate(self._boxes) if box.value]
         charts = self._quantities.columns(joints)
         return {title: chart for title, chart in charts.items() if self._titles[title].value}
@@ -273,7 +273,7 @@ class Charts:
                 plot.scales = scales
 
     def csv(self) -> str:
-        """Return the chosen signals as text: a line of names, then a line for each time."""
+        """Return the chosen signals as CSV: a line of names, then a line for each time."""
         names, columns = ["t [s]"], [0]
         for title, (labels, numbers) in self._chosen().items():
             names += [f"{label} {title}" for label in labels]
@@ -285,12 +285,12 @@ class Charts:
         return text.getvalue()
 
     def _save(self, event: Any) -> None:
-        """Send the signals as a file to the browser of the request."""
+        """Send the signals as a .csv file to the browser of the event."""
         if event.client is not None:
             event.client.send_file_download(f"{self._name}.csv", self.csv().encode())
 
 
 def _scales(signals: Array) -> Any:
-    """Return the scales of a chart; uPlot itself would draw a constant 0 at the edge."""
+    """Return the scales of a chart; by default uPlot would draw a constant 0 at the edge."""
     flat = np.abs(signals).max(initial=0.0) < FLAT
     return {"x": {"time": False}, "y": {"range": (-FLAT, FLAT)} if flat else {}}

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     import viser
 
 
-#: Order in the panel: behind the folders of other parts.
+#: Position in the panel: after all other folders.
 LAST = 1e9
 
 _HINTS = {
@@ -51,7 +51,7 @@ _HINTS = {
 }
 
 
-#: Layers inside the links, for which visuals become translucent.
+#: Layers that are inside the links; while one is shown, visuals are translucent.
 INSIDE = (FRAMES, JOINTS)
 TRANSLUCENT = 0.4
 
@@ -80,7 +80,7 @@ class Display:
             self.graph.on_click(lambda event: self._show_graph(event.client))
 
     def move(self) -> None:
-        """Add a box for each layer that the present scene has and no earlier scene had."""
+        """Add a check box for each layer that is new in the present scene."""
         scene = self._nodes.scene
         on = {*scene.shown, FORCES, LINES, GRID, LIGHTS}
         with self._folder:
@@ -115,7 +115,7 @@ class Display:
                 self.opacity.value = TRANSLUCENT if inside else 1.0
 
     def _show_graph(self, client: "viser.ClientHandle | None") -> None:
-        """Show the graph in the browser of the request."""
+        """Show the connectivity graph in one browser; None: in all browsers."""
         if client is None:
             return
         try:
@@ -125,7 +125,7 @@ class Display:
             return
         with client.gui.add_modal("Connectivity graph") as modal:
             client.gui.add_html(
-                # show the graph as an image, which cannot run scripts
+                # embed the SVG as an image, in which scripts do not run
                 f'<img alt="connectivity graph" style="width: 100%; max-height: 70vh; '
                 f'object-fit: contain" src="data:image/svg+xml;base64,{picture}">'
             )
@@ -133,7 +133,7 @@ class Display:
 
 
 def force_scale(scene: Scene) -> str:
-    """Return, as HTML, the force of an arrow whose length is a power of ten [m]."""
+    """Return a sentence as HTML: the force of an arrow of a length that is a power of ten [m]."""
     longest = WEIGHT_LENGTH * scene.size
     length = 10.0 ** np.floor(np.log10(longest))
     force = length / longest * weight_of(scene.m)
@@ -154,7 +154,7 @@ def graph_svg(scene: Scene) -> bytes:
 
 
 def _present(scene: Scene) -> list[str]:
-    """Return the layers that have something to show for a robot."""
+    """Return the layers that are not empty for a robot."""
     m, looks = scene.m, scene.looks
     there = {
         VISUALS: bool(looks.visuals),

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The lights of a robot file as lights of viser."""
+"""Add the lights of a robot file to a page of viser."""
 
 import math
 from typing import TYPE_CHECKING, Any
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 #: Brightness of a white light, equal to viser's own main light.
 WHITE = 3.0
-#: A lamp at this distance [radii of the robot] replaces parallel light, which viser cannot rotate.
+#: A lamp at this distance [radii of the robot] replaces parallel light, which viser cannot turn.
 FAR = 20.0
 
 
@@ -26,7 +26,7 @@ def add_lamp(scene: "viser.SceneApi", name: str, lamp: Lamp, middle: Array, radi
         scene: scene of the page.
         name: name of the node, below the node of its body.
         lamp: the light.
-        middle: (3,) of the ball around the robot, in the world.
+        middle: (3,) centre of the ball around the robot, in the world [m].
         radius: radius of this ball [m].
     """
     light = lamp.light
@@ -46,7 +46,7 @@ def add_lamp(scene: "viser.SceneApi", name: str, lamp: Lamp, middle: Array, radi
     inner, outer = light.angles
     if lamp.is_far:
         away = FAR * (radius + 1.0)
-        # the centre in the frame of the lamp's body
+        # centre of the scene in the frame of the lamp's body
         centre = middle if lamp.body == 0 else lamp.pos
         how["position"] = tuple((centre - away * lamp.direction).tolist())
         how["decay"], outer = 0.0, math.atan(4.0 / FAR)

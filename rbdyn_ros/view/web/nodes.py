@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The viser scene nodes of one robot: a frame per body with its shapes, lines and arrows.
+"""The viser scene nodes of one robot: for each body a frame with its shapes; lines and arrows.
 
-An instant moves the frames of the bodies; shapes fixed to a body are sent only once.
+An instant moves the frames of the bodies. Shapes fixed to a body are sent only once.
 """
 
 import itertools
@@ -50,22 +50,22 @@ CELL: Rgb = (160, 172, 187)
 SECTION: Rgb = (128, 142, 160)
 FLOOR_OPACITY, SHADOW = 0.75, 0.3
 
-#: Thicknesses and lengths relative to the size of the robot.
+#: Sizes relative to the size of the robot: thickness of lines, lengths of axes and of the triad.
 LINE, AXES, TRIAD = 0.004, 0.06, 0.2
-#: Distance, relative to the robot's size, below which frames of a body share a label.
+#: Frames of a body that are closer than this, relative to the robot's size, share a label.
 NEAR = 0.05
 
-#: The layer of the name of a clicked body.
+#: Layer with the name of the clicked body.
 LABEL = "label"
 
-#: Number of frames with labels; more would not be legible.
+#: Largest number of frames with labels; more would not be legible.
 MOST_LABELS = 300
 
 
 def frame_labels(m: Model, near: float) -> list[tuple[int, Array, str]]:
-    """Return a body, a position (3,) and a text for each label of frames.
+    """Return the labels of frames: for each a body, a position (3,) in the body, and a text.
 
-    Frames of one body that are nearer to each other than `near` [m] share a label, as labels would
+    Frames of one body that are closer than `near` [m] share a label, because their labels would
     cover each other.
     """
     found = list[tuple[int, Array, list[str]]]()
@@ -86,7 +86,7 @@ def frame_labels(m: Model, near: float) -> list[tuple[int, Array, str]]:
     ]
 
 
-#: The Nodes of each server, which share the lights of the page.
+#: All Nodes of each server; they share the lights of the page.
 _OF_SERVER: "weakref.WeakKeyDictionary[Any, weakref.WeakSet[Nodes]]" = weakref.WeakKeyDictionary()
 
 
@@ -96,14 +96,14 @@ class Nodes:
     Args:
         server: server from open_server.
         scene: the scene of the robot.
-        root: name of the parent node of all nodes, "/..." .
+        root: name of the parent of all nodes; it begins with a slash.
         clicked: called with the name of a clicked body.
-        dragged: a coroutine function, called with the name of a dragged body and viser's event,
-            also for drags with Shift; None: bodies cannot be dragged.
+        dragged: coroutine function that is called with the name of a dragged body and viser's
+            event, also for drags with Shift; None: bodies cannot be dragged.
 
     Attributes:
-        scene: as it is shown.
-        origin: (3,) of its world on the page [m].
+        scene: the scene that is shown.
+        origin: (3,) origin of the robot's world on the page [m].
     """
 
     def __init__(
@@ -129,15 +129,15 @@ class Nodes:
         _OF_SERVER.setdefault(server, weakref.WeakSet()).add(self)
 
     def stand(self, origin: Array) -> None:
-        """Show the world of the robot with its origin (3,) elsewhere on the page."""
+        """Move the origin of the robot's world to a point (3,) of the page [m]."""
         self._top.position = self.origin = origin
 
     def _frame(self) -> Any:
-        """Return a new frame for a body."""
+        """Return a new scene node for the frame of a body."""
         return self._viser.add_frame(f"{self._root}/{next(self._numbers)}", show_axes=False)
 
     def move(self, scene: Scene) -> None:
-        """Show the scene of the robot with other objects; bodies that stay keep their surfaces."""
+        """Show a scene with other objects; bodies that are in both keep their surfaces."""
         with self._lock, self._server.atomic():
             before = self._surfaces()
             frames = dict(zip(self.scene.m.body_names, self._bodies, strict=True))
@@ -154,7 +154,7 @@ class Nodes:
             self._light_page()
 
     def _surfaces(self) -> dict[str, dict[Any, list[Any]]]:
-        """Return the nodes of surfaces by layer, and by the part that they show."""
+        """Return the nodes of surfaces by layer and by the key of their part; see _key."""
         found: dict[str, dict[Any, list[Any]]] = {}
         for layer, parts in self._parts.items():
             for part, node in parts:
@@ -163,7 +163,10 @@ class Nodes:
         return found
 
     def _remade(self, layer: str, before: dict[Any, list[Any]]) -> list[Any]:
-        """Return the nodes of a layer in the present scene; remove older nodes of the layer."""
+        """Return the nodes of a layer in the present scene, and remove nodes no longer needed.
+
+        `before`: the nodes of the layer in the last scene, by the key of their part.
+        """
         if layer not in (VISUALS, COLLISIONS):
             for node in self._layers[layer]:
                 node.remove()
@@ -197,7 +200,7 @@ class Nodes:
             self._follow(at)
 
     def show(self, layer: str, visible: bool) -> None:
-        """Show or hide a layer, whose nodes are created when the layer is first shown."""
+        """Show or hide a layer; its nodes are created when it is shown for the first time."""
         with self._lock, self._server.atomic():
             if visible and layer not in self._layers:
                 self._layers[layer] = self._make(layer)
@@ -216,14 +219,14 @@ class Nodes:
             for number, (part, node) in enumerate(self._parts.get(VISUALS, ())):
                 if part.image is None:
                     node.opacity = _opacity(part, opacity)
-                elif not solid or opacity < 1.0:  # textures are shown without transparency
+                elif not solid or opacity < 1.0:  # a transparent part is drawn without its texture
                     other = self._parts[VISUALS][number] = part, self._node(VISUALS, part)
                     other[1].visible = node.visible
                     self._layers[VISUALS][number] = other[1]
                     node.remove()
 
     def label(self, body: int | None) -> None:
-        """Show the name of one body next to it; None: hide the name."""
+        """Show the name of a body next to it; None: hide the name."""
         with self._lock, self._server.atomic():
             for node in self._layers.pop(LABEL, ()):
                 node.remove()
@@ -235,16 +238,16 @@ class Nodes:
 
     @property
     def centre(self) -> Array:
-        """The centre of mass (3,) of the robot as it is shown."""
+        """Centre of mass (3,) of the shown robot, on the page [m]."""
         return self.origin if self._at is None else self.origin + self._at.com
 
     def pose(self, body: int) -> tuple[Array, Array]:
-        """Return position (3,) and orientation (3, 3) of a body as it is shown."""
+        """Return position (3,) [m] and orientation (3, 3) of a shown body, on the page."""
         frame = self._bodies[body]
         return self.origin + frame.position, quat_to_mat(np.array(frame.wxyz))
 
     def path(self, body: int) -> str:
-        """Return the name of the node of a body, the parent of other nodes."""
+        """Return the name of the node of a body, so that other nodes can be added below it."""
         return str(self._bodies[body].name)
 
     def remove(self) -> None:
@@ -256,11 +259,11 @@ class Nodes:
 
     @property
     def shows_lamps(self) -> bool:
-        """Return whether lights of its file shine on the page."""
+        """Whether the lights of the robot's file shine on the page."""
         return LIGHTS not in self._hidden and len(self._layers.get(LIGHTS, ())) > 0
 
     def _light_page(self) -> None:
-        """Switch the lights of the page on, or off while a robot of the server shows lamps."""
+        """Switch the page's own lights off if a robot of the server shows lamps, else on."""
         if LIGHTS in self._layers:
             lit = any(nodes.shows_lamps for nodes in list(_OF_SERVER[self._server]))
             self._viser.configure_default_lights(enabled=not lit)
@@ -432,7 +435,7 @@ class Nodes:
 
 
 def _key(scene: Scene, part: Part) -> tuple[Any, ...]:
-    """Return the key of a part: its body, pose, colour, scale, shape and image."""
+    """Return a key that is equal for equal parts: body, pose, colour, scale, shape and image."""
     numbers = np.concatenate([part.pos, part.quat, part.color, part.scale])
     surface = part.surface
     shape = surface.vertices.tobytes(), surface.faces.tobytes(), id(part.image)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""rb.view: a page that a Python program opens, and that shows its Data."""
+"""rb.view: open a page that shows the Data of a Python program."""
 
 import threading
 from collections.abc import Sequence
@@ -24,17 +24,17 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
 
-#: Period of the pictures of a Data [s].
+#: Period at which the page shows a new state of the Data [s].
 FRAME = 1.0 / 30.0
-#: The pages that may show a view in a frame: notebooks on this machine.
+#: Pages that may show a view in a frame: notebooks on this machine.
 NOTEBOOKS = "http://127.0.0.1:* http://localhost:*"
 
 
 class View:
-    """A robot in the browser, moved by the program; created by rb.view.
+    """A robot in the browser, which the program moves. `rb.view` makes it.
 
     Attributes:
-        address: for a browser on this machine, for example http://127.0.0.1:8080.
+        address: address for a browser on this machine, such as http://127.0.0.1:8080.
         findings: warnings about the appearance of the robot.
     """
 
@@ -77,7 +77,7 @@ class View:
         self._show.put(Instant.of(self._show.m, d))
 
     def show_inline(self, height: int = 480) -> Inline:
-        """Return the page for a notebook on this machine, which shows it below the cell.
+        """Return HTML with which a notebook on this machine shows the page below the cell.
 
         Args:
             height: height of the page [pixels].
@@ -86,7 +86,7 @@ class View:
         return Inline(f'<iframe src="{self.address}" {size} style="border: 0"></iframe>')
 
     def close(self) -> None:
-        """Close the view in all browsers, unless it is closed."""
+        """Close the view in all browsers; it may be closed already."""
         if not self._closing.is_set():
             self._closing.set()
             if self._follower is not None:
@@ -132,8 +132,8 @@ def view(
         d: its Data, which is shown about 30 times a second; None: only `View.show` shows a Data.
         looks: source of the <visual> elements: the file or URDF text of the robot; None: boxes
             with the mass and inertia of each body.
-        port: TCP port; the next free port if it is in use, any free port for 0.
-        address: network address to serve on; by default only this machine can connect.
+        port: TCP port; if it is in use, the next free port is used. 0: any free port.
+        address: network address at which to serve; by default only this machine can connect.
         package_dirs: as for load_urdf.
 
     Raises:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The playback position of a recording."""
+"""The playback of a recording: its position, speed and state."""
 
 import threading
 from dataclasses import dataclass, field
@@ -9,16 +9,16 @@ SPEEDS = (0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0)
 
 @dataclass(slots=True)
 class Player:
-    """The playback position of a recording; thread-safe.
+    """The playback of a recording; thread-safe.
 
     Attributes:
-        duration: length of the recording [s].
+        duration: duration of the recording [s].
         frame: duration of a frame [s].
-        time: position, from 0 to duration [s].
-        playing: whether it plays.
+        time: position in the recording, from 0 to duration [s].
+        playing: whether it is playing.
         speed: recorded seconds per second.
         loop: whether to restart at the end.
-        moved: set at every change.
+        moved: event that is set at every change.
     """
 
     duration: float
@@ -31,7 +31,7 @@ class Player:
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def play(self, playing: bool) -> None:
-        """Play or pause; at the end playing restarts."""
+        """Play or pause; if it is played at the end, it restarts."""
         with self._lock:
             self.playing = playing
             if playing and self.time >= self.duration:
@@ -39,13 +39,13 @@ class Player:
         self.moved.set()
 
     def seek(self, time: float) -> None:
-        """Go to a time [s], limited to the recording."""
+        """Go to a time [s], clamped to the duration of the recording."""
         with self._lock:
             self.time = min(max(time, 0.0), self.duration)
         self.moved.set()
 
     def step(self, frames: int) -> None:
-        """Pause, then go some frames forward or back."""
+        """Pause, then go some frames forward, or back if `frames` is negative."""
         with self._lock:
             self.playing = False
             self.time = min(max(self.time + frames * self.frame, 0.0), self.duration)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The web server of a view: its address, and which pages may connect."""
+"""Start the web server of a view, and decide which pages may connect."""
 
 import contextlib
 import errno
@@ -20,11 +20,11 @@ if TYPE_CHECKING:
 
 PORT, ADDRESS = 8080, "127.0.0.1"
 
-#: Number of ports to try, beginning with the requested port.
+#: Number of successive ports to try, beginning with the requested port.
 PORTS_TRIED = 20
 
-#: Background of the scene on light and on dark pages. The page follows the system setting. On a
-#: narrow screen the panel is closed at first, so that the robot is visible.
+#: HTML that sets the background of the scene on light and dark pages, which follow the system's
+#: setting. It also closes the panel at first on a narrow screen, so that the robot is visible.
 HEAD = b"""<style>
 canvas[data-engine] { background: #e8edf3 }
 @media (prefers-color-scheme: dark) { canvas[data-engine] { background: #22272e } }
@@ -44,7 +44,7 @@ new MutationObserver(() => {
 }).observe(root, {childList: true, subtree: true});
 </script>"""
 
-#: Width of the panel [pixel].
+#: Width of the panel [pixels].
 PANEL_WIDTH = 380
 
 _TAKEN = (errno.EADDRINUSE, errno.EACCES)
@@ -56,13 +56,13 @@ def open_server(
 ) -> "viser.ViserServer":
     """Start serving an empty view.
 
-    Pages of other origins and foreign host names are refused: a page of the internet must not move
-    a robot, not even by a name that resolves to this machine. Viser's function to publish a view
-    on the internet is disabled.
+    Pages of other origins and foreign host names are refused, because a page of the internet must
+    not move a robot, even if it uses a name that resolves to this machine. Viser's function that
+    publishes a view on the internet is disabled.
 
     Args:
-        port: TCP port; if it is in use, the next free port of PORTS_TRIED; any free port for 0.
-        address: numeric address of this machine; 0.0.0.0 or :: for all.
+        port: TCP port; if it is in use, the next free one of PORTS_TRIED ports. 0: any free port.
+        address: numeric address of this machine; 0.0.0.0 or ::: all its addresses.
         label: title of the panel.
         frames: pages that may show the view in a frame, as in a Content-Security-Policy.
 
@@ -91,7 +91,7 @@ def open_server(
 
 
 def address_of(server: "viser.ViserServer") -> str:
-    """Return the URL for a browser on this machine, for example http://127.0.0.1:8080."""
+    """Return the URL for a browser on this machine, such as http://127.0.0.1:8080."""
     host = server.get_host()
     if host in {"0.0.0.0", "::"}:  # noqa: S104 - compared, not bound
         host = "127.0.0.1"
@@ -103,22 +103,22 @@ def address_of(server: "viser.ViserServer") -> str:
 
 
 def is_local(address: str) -> bool:
-    """Return whether only this machine can reach an address of open_server."""
+    """Return whether only this machine can reach a server at this numeric address."""
     return ipaddress.ip_address(_check_address(address)).is_loopback
 
 
 def refusal(host: str | None, origin: str | None, path: str = "/") -> str:
-    """Return the reason to refuse a connection of a browser; "" to accept it.
+    """Return the reason to refuse the connection of a browser, or "" to accept it.
 
-    A page may connect if this server sent it: its origin is the requested host. The host must be
-    numeric or the name of this machine, because any other name may be resolved here by a page of
-    the internet (DNS rebinding). A query string is refused: it can make viser's page connect to
-    another server.
+    A page may connect if this server has sent it; then its origin is the requested host. The host
+    must be numeric or the name of this machine, because a page of the internet could make any
+    other name resolve to this machine (DNS rebinding). A query string is refused, because it can
+    make viser's page connect to another server.
 
     Args:
         host: Host header, perhaps with a port; None: the header is missing.
-        origin: Origin header; None from programs other than browsers.
-        path: requested path.
+        origin: Origin header; None: the header is missing, so the client is not a browser.
+        path: path of the request.
     """
     if host is None or not _is_ours(host):
         return f"'{host}' is not an address of this view; use a number such as 127.0.0.1"
@@ -146,7 +146,7 @@ def _is_ours(host: str) -> bool:
 
 
 class _Guard:
-    """Replaces `serve` of websockets, and checks each request before viser gets it."""
+    """Replaces `serve` of websockets: it checks each request before it passes it to viser."""
 
     def __init__(self, serve: Callable[..., Any], frames: str) -> None:
         self.serve, self.frames, self.used = serve, frames, False
@@ -165,7 +165,7 @@ class _Guard:
                 return connection.respond(HTTPStatus.FORBIDDEN, f"{reason}\n")
             response = process_request(connection, request)
             if response is not None:
-                # allow frames only in known pages, and no connection to another server
+                # only known pages may show the view in a frame; the view may use no other server
                 talks = f"connect-src 'self' ws://{host} data: blob:"
                 policy = f"frame-ancestors {self.frames}; {talks}"
                 response.headers["Content-Security-Policy"] = policy
@@ -176,7 +176,7 @@ class _Guard:
 
 
 def _add_head(response: Any) -> None:
-    """Add HEAD to a page of viser."""
+    """Add HEAD to the response if it is a page of viser."""
     packed = response.headers.get("Content-Encoding") == "gzip"
     body = gzip.decompress(response.body) if packed else response.body
     if b"<head>" in body[:1000]:
@@ -188,7 +188,7 @@ def _add_head(response: Any) -> None:
 
 @contextlib.contextmanager
 def _guarded(frames: str) -> Iterator[_Guard]:
-    """Replace `serve` of websockets while viser starts a server."""
+    """Replace `serve` of websockets in a block, in which viser starts a server."""
     import websockets.asyncio.server as module
 
     guard = _Guard(module.serve, frames)
@@ -200,7 +200,7 @@ def _guarded(frames: str) -> Iterator[_Guard]:
 
 
 def _never_publish(server: "viser.ViserServer") -> None:
-    """Remove the request by which a browser can publish the view on the internet."""
+    """Remove the request with which a browser could publish the view on the internet."""
     from viser import _messages
 
     for message in (_messages.ShareUrlRequest, _messages.ShareUrlDisconnect):
@@ -208,7 +208,7 @@ def _never_publish(server: "viser.ViserServer") -> None:
 
 
 def _silence() -> None:
-    """Keep viser from printing; other output through rich stays."""
+    """Keep viser from printing; other programs can still print through rich."""
     import rich
 
     plain = rich.print
@@ -244,7 +244,7 @@ def _check_address(address: object) -> str:
 
 
 def _free_port(port: int, host: str) -> int:
-    """Return the first free port from `port` on, or raise ParameterError; 0 stays 0."""
+    """Return the first free port from `port` on, or 0 for 0; raise ParameterError if none is."""
     last = min(port + PORTS_TRIED - 1, 65535) if port else 0
     for candidate in range(port, last + 1):
         error = _cannot_bind(candidate, host)

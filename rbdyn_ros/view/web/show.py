@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A robot in a view: its scene, its folder "Display", and facts about a clicked body."""
+"""Show a robot in a view: its scene, its folder "Display", and facts about a clicked body."""
 
 import contextlib
 import html
@@ -27,10 +27,10 @@ if TYPE_CHECKING:
 
 __all__ = ["Show", "address_of", "open_server"]
 
-#: Half of the field of view, and the direction from the robot to the camera.
+#: Half the angle of the field of view [rad], and the direction from the robot to the camera.
 HALF_ANGLE = np.radians(22.5)
 FROM = np.array([1.0, -0.9, 0.55])
-#: Camera distance, as a fraction of the distance that shows the whole workspace.
+#: Distance of the camera as a share of the distance at which the whole workspace is visible.
 MARGIN = 0.8
 
 
@@ -41,12 +41,12 @@ class Show:
         server: server from open_server.
         m: the robot.
         looks: appearance of the robot.
-        name: name of its part of the scene, unique among robots; "" for the name of the robot.
-        dragged: called when a body is dragged, see Nodes; None: bodies cannot be dragged.
+        name: unique name of its part of the scene; "": the name of the robot.
+        dragged: called when a body is dragged, as for Nodes; None: bodies cannot be dragged.
 
     Attributes:
         scene: the scene of the robot.
-        picked: name of the clicked body; "" if no body is selected.
+        picked: name of the clicked body; "": no body is selected.
 
     Raises:
         ModelError: the appearance is another robot's.
@@ -82,11 +82,11 @@ class Show:
         self.nodes.put(instant)
 
     def pose(self, body: str) -> tuple[Array, Array]:
-        """Return position (3,) and orientation (3, 3) of a body as it is shown."""
+        """Return position (3,) [m] and orientation (3, 3) of a shown body, on the page."""
         return self.nodes.pose(self.m.body_names.index(body))
 
     def move(self, m: Model, looks: Appearance) -> None:
-        """Show the robot with other objects; parts that stay keep their nodes, layers and camera.
+        """Show the robot with other objects; keep layers, camera and nodes of unchanged parts.
 
         Args:
             m: the Model with these objects.
@@ -100,9 +100,9 @@ class Show:
         self._title.content = title(m, self.name)
 
     def on_click(self, call: Callable[[str], None]) -> None:
-        """Call a function with the name of a clicked body, or "" when it is deselected.
+        """Register a function of the name of a clicked body; the name is "" on deselection.
 
-        The call comes from a thread of the server.
+        A thread of the server calls the function.
         """
         self._calls.append(call)
 
@@ -125,9 +125,9 @@ class Show:
 
 
 def stand_side_by_side(shows: Sequence[Show]) -> None:
-    """Show robots of different worlds in a row along y, farther apart than they reach.
+    """Show robots of different worlds in a row along y, out of each other's reach.
 
-    The first robot stays at the origin; all other robots are whole cells of its grid away.
+    The first robot stays at the origin. All other robots are whole cells of its grid away.
     """
     cell = 10.0 ** np.floor(np.log10(max(show.scene.size for show in shows)))
     y = 0.0
@@ -154,9 +154,9 @@ def frame_camera(server: "viser.ViserServer", shows: Sequence[Show]) -> None:
 
 
 def fit_page(server: "viser.ViserServer", client: "viser.ClientHandle") -> None:
-    """Move the camera of an upright page back, once the pose of its camera is known.
+    """Move the camera of a browser with an upright page back, once its pose is known.
 
-    A page that is still being set up may drop the message; it reports its camera afterwards.
+    Before a page reports its camera it may still be loading, and would lose the message.
     """
 
     def fit(camera: Any) -> None:
@@ -166,7 +166,7 @@ def fit_page(server: "viser.ViserServer", client: "viser.ClientHandle") -> None:
 
     first = server.initial_camera
     client.camera.on_update(fit)
-    with contextlib.suppress(AssertionError):  # the page has not sent its camera
+    with contextlib.suppress(AssertionError):  # the page has not reported its camera
         fit(client.camera)
 
 
@@ -177,13 +177,13 @@ def place(camera: Any, position: Array, target: Array) -> None:
 
 
 def spread(camera: Any) -> float:
-    """Return the factor by which the camera must be farther away on an upright page."""
+    """Return the factor by which the camera must be farther away; 1 unless the page is upright."""
     width, height = int(camera.image_width), int(camera.image_height)
     return max(1.0, height / max(width, 1))
 
 
 def title(m: Model, name: str) -> str:
-    """Return the heading of a robot in the panel, as HTML."""
+    """Return the heading of a robot in the panel as HTML; name: "" for a single robot."""
     count = m.nbody - 1
     facts = f"{counted(count, 'body', 'bodies')}, {m.nv} dof, "
     facts += f"{m.body_mass.sum():.4g} kg"
@@ -193,7 +193,7 @@ def title(m: Model, name: str) -> str:
 
 
 def body_facts(m: Model, body: int) -> str:
-    """Return the facts about a body as HTML; names come from files and are escaped."""
+    """Return facts about a body as HTML; names are escaped, because they come from files."""
     j = body - 1
     rows = [
         ("body", m.body_names[body]),
@@ -212,5 +212,5 @@ def _box(content: str) -> str:
 
 
 def _path(name: str) -> str:
-    """Return a name that is valid in the path of a node."""
+    """Return a name without characters that the path of a scene node cannot have."""
     return re.sub(r"[^\w.-]", "_", name)

@@ -21,25 +21,25 @@ if TYPE_CHECKING:
     import viser
 
 
-#: Steps of a slider from end to end, rounded to a power of ten.
+#: About this number of steps lead from one end of a slider to the other; steps are powers of ten.
 STEPS = 500.0
 
-#: Largest number of sliders; the text box sets all coordinates.
+#: Largest number of sliders; the text box can set all coordinates.
 MOST_SLIDERS = 200
 
-#: Number of random configurations to try until the loops close.
+#: Largest number of random configurations that are tried until the loops close.
 DRAWS = 10
 
 
 class Sliders:
     """A folder with a slider for each coordinate, buttons, and the configuration as text.
 
-    At the start no joint is outside its limits. In a mechanism with loops a slider moves the
-    dependent joints too; if the loops cannot be closed, the slider moves back.
+    At the start all joints are within their limits. In a mechanism with closed loops, a slider
+    also moves the dependent joints. If the loops cannot be closed, the slider moves back.
 
     Args:
         show: the robot.
-        moved: called with qpos (nq,) after a change.
+        moved: called with qpos (nq,) after each change.
     """
 
     def __init__(self, show: Show, moved: Callable[[Array], None] = lambda _: None) -> None:
@@ -70,7 +70,7 @@ class Sliders:
 
     @property
     def qpos(self) -> Array:
-        """A copy of the shown configuration (nq,)."""
+        """Copy of the shown configuration (nq,)."""
         with self._lock:
             shown: Array = self._qpos.copy()
             return shown
@@ -95,7 +95,7 @@ class Sliders:
         reason = ""
         for _ in range(DRAWS):
             qpos = random_qpos(self._m, self._rng)
-            qpos[self._floating] = self._m.qpos0[self._floating]  # keep the base in view
+            qpos[self._floating] = self._m.qpos0[self._floating]  # so that the base stays visible
             try:
                 self.set(self._closed(qpos, ()))
             except ModelError as error:
@@ -107,11 +107,11 @@ class Sliders:
     def set(self, qpos: Array, moved_by: Any = None) -> None:
         """Show a configuration (nq,), and set the text and all sliders.
 
-        The control in `moved_by` is not set, as the user may still be moving it.
+        The control `moved_by` is not set, because the user may still be moving it. None: set all.
         """
         with self._lock, self._show.server.atomic():
             new = np.array(qpos, np.float64)
-            self._show.put(Instant.still(self._m, new))  # this refuses an invalid configuration
+            self._show.put(Instant.still(self._m, new))  # raises if the configuration is invalid
             self._qpos = new
             numbers = coordinates.read_numbers(self._m, self._coordinates, self._qpos)
             for one, handle, number in zip(self._coordinates, self._handles, numbers, strict=True):
@@ -137,14 +137,14 @@ class Sliders:
         return handle
 
     def _slid(self, event: "viser.GuiEvent[Any]", one: coordinates.Coordinate) -> None:
-        """Apply a slider that a user moved; sliders moved by `set` have no client."""
+        """Apply a slider that a user has moved; events from `set` have no client."""
         if event.client is None:
             return
         with self._lock:
-            number = _between(event.target.value, one)  # a client program may send any value
+            number = _between(event.target.value, one)  # a client can send any value
             numbers = coordinates.read_numbers(self._m, self._coordinates, self._qpos)
             at = self._coordinates.index(one)
-            if number == numbers[at]:  # a later event was handled first
+            if number == numbers[at]:  # a later event has already set this value
                 return
             numbers[at] = number
             qpos = coordinates.write_numbers(self._m, self._coordinates, numbers, self._qpos)
@@ -156,7 +156,7 @@ class Sliders:
                 _notify(event.client, str(error))
 
     def _typed(self, event: "viser.GuiEvent[Any]") -> None:
-        """Apply the text once it is a valid configuration."""
+        """Apply the text if it is a valid configuration; otherwise say why it is not."""
         if event.client is None:
             return
         qpos = coordinates.parse_qpos(self._m, event.target.value)
@@ -169,12 +169,16 @@ class Sliders:
             _notify(event.client, str(error))
 
     def _closed(self, qpos: Array, fixed: tuple[str, ...]) -> Array:
-        """Return a configuration near qpos with closed loops, or raise ModelError."""
+        """Return a configuration near qpos with closed loops, in which the joints `fixed` stay.
+
+        Raises:
+            ModelError: the loops cannot be closed.
+        """
         return assemble(self._m, qpos, fixed) if self._m.nefc else qpos
 
 
 def _between(value: object, one: coordinates.Coordinate) -> float:
-    """Return a number limited to the range of a slider; for any other value its low end."""
+    """Return a number clamped to the range of a slider; if the value is no number: its low end."""
     number = float(value) if isinstance(value, int | float) else math.nan
     low, high = sorted((one.low, one.high))
     return min(max(number, low), high) if math.isfinite(number) else low
@@ -185,12 +189,13 @@ def _name(m: Model, one: coordinates.Coordinate) -> str:
 
 
 def _label(m: Model, one: coordinates.Coordinate, number: float) -> str:
-    """Return the label of a slider: its name, and the angle in degrees or the unit of a length."""
+    """Return the label of a slider: its name, its unit and, for an angle, the degrees too."""
+    label = f"{_name(m, one)} [{one.unit}]"
     if one.unit != "rad":
-        return f"{_name(m, one)} [m]"
-    # browsers break lines at a hyphen, not at a minus sign
+        return label
+    # browsers may break a line at a hyphen or a space, but not at a minus sign or a no-break space
     degrees = str(round(math.degrees(number))).replace("-", "\N{MINUS SIGN}")
-    return f"{_name(m, one)} {degrees}\N{DEGREE SIGN}"
+    return f"{label},\N{NO-BREAK SPACE}{degrees}\N{DEGREE SIGN}"
 
 
 def _notify(client: "viser.ClientHandle | None", message: str) -> None:

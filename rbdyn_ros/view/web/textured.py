@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A part with a texture as a mesh of trimesh, which viser sends as glTF."""
+"""Convert a part with a texture to a mesh of trimesh, which viser sends as glTF."""
 
 import importlib
 import io
@@ -9,7 +9,7 @@ import numpy as np
 
 from rbdyn_ros.view.scene.parts import Part
 
-#: Quality of the JPEG that browsers get.
+#: Quality of the JPEG images that browsers get.
 QUALITY = 90
 
 
@@ -29,7 +29,7 @@ def textured_mesh(part: Part) -> Any:
     )
     mesh = trimesh.Trimesh(surface.vertices, surface.faces, process=False)
     normals = np.asarray(mesh.vertex_normals)[surface.faces].reshape(-1, 3)
-    return trimesh.Trimesh(  # a corner can have several image coordinates
+    return trimesh.Trimesh(  # corners are not shared, as each can have several image coordinates
         surface.vertices[surface.faces].reshape(-1, 3),
         np.arange(surface.faces.size).reshape(-1, 3),
         vertex_normals=normals,

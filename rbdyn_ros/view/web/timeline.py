@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Playback of a recording in a view: play, pause, speed, scrub, charts with a cursor."""
+"""Play a recording in a view: play, pause, speed and position; charts with a cursor."""
 
 import math
 import threading
@@ -17,9 +17,9 @@ from rbdyn_ros.view.web.show import Show
 
 #: Periods of pictures, of the slider and of the cursors [s].
 FRAME, SLIDE, DRAW = 1.0 / 30.0, 0.1, 0.25
-#: Number of samples of a chart and of steps of the slider.
+#: Number of samples of a chart, and number of steps of the slider.
 SAMPLES, STEPS = 600, 500
-#: Order in the panel: first.
+#: Position in the panel: before all other folders.
 FIRST_FOLDER = -1.0
 INK = "#888888"
 
@@ -68,7 +68,7 @@ class Timeline:
         self._loop.on_update(lambda _: setattr(player, "loop", bool(self._loop.value)))
 
     def _slid(self, event: Any) -> None:
-        """Apply the slider if a user moved it; changes by `_update` have no client."""
+        """Apply the slider if a user has moved it; events from `_update` have no client."""
         if event.client is not None:
             self.player.seek(float(event.target.value))
 
@@ -81,7 +81,7 @@ class Timeline:
             player.seek(player.duration if button == ">|" else 0.0)
 
     def start(self, playing: bool = True) -> None:
-        """Start the thread, and playback if `playing`."""
+        """Start the thread; also start playing if `playing`."""
         self.player.play(playing)
         self._thread.start()
 
@@ -125,7 +125,7 @@ class Timeline:
 
 
 class RunCharts:
-    """Charts of a whole recording, with a cursor at the current time.
+    """Charts of a whole recording, with a cursor at the present position.
 
     Args:
         show: the robot.
@@ -166,9 +166,9 @@ class RunCharts:
 
 
 def chart_table(run: RecordedRun, quantities: Quantities) -> Array:
-    """Return the quantities of a run at up to SAMPLES times, (n, 1 + width), time first.
+    """Return the quantities of a run at up to SAMPLES times (n, 1 + width), after the time.
 
-    A quantity that is missing at some time is NaN at all times.
+    A quantity that is missing at any time is NaN at all times.
     """
     chosen = np.unique(np.linspace(0, len(run.time) - 1, SAMPLES).astype(int))
     table = np.array(
@@ -190,10 +190,10 @@ def chart_table(run: RecordedRun, quantities: Quantities) -> Array:
 
 
 def with_cursor(table: Array, columns: list[int], at: float) -> tuple[Array, ...]:
-    """Return the data of a chart: time, its columns, and a vertical line at a time [s].
+    """Return the data of a chart: time, its columns, and a curve that marks a time [s].
 
-    The line is one more curve, along the bottom except at the cursor: a curve with gaps would
-    break the automatic scale.
+    This curve runs along the bottom except for a vertical line at the cursor. A curve with gaps
+    would break the automatic scale.
     """
     k = int(np.searchsorted(table[:, 0], at))
     chosen = table[:, columns]

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The nodes in the graph of ROS: names, helper nodes, calls, topics and their QoS."""
+"""The graph of ROS: names of nodes, helper nodes, calls, topics and QoS."""

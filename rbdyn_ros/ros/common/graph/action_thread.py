@@ -18,14 +18,14 @@ from rclpy.node import Node
 from rbdyn_ros.ros.common.graph.hidden_node import hidden_node
 from rbdyn_ros.ros.common.graph.qos import SERVICES
 
-#: Number of threads: one executes, the others handle cancellations, requests and refusals.
+#: Number of threads: one executes a goal; the others handle cancellations, requests and refusals.
 THREADS = 3
 #: Pause after an error, so that repeated errors do not fill the log [s].
 ERROR_PAUSE = 0.1
-#: Longest of each of the four waits in `close` [s]. The waits end before a stopped process must
-#: exit (stop.py).
+#: `close` waits four times, at most this long each time [s]. So it returns before a stopped
+#: process must exit (stop.py).
 PATIENCE = 0.4
-#: Rounds of the executor after which a result is sent; a goal ends one or two rounds before.
+#: After the end of a goal, the executor sends the result within this number of rounds.
 ROUNDS = 4
 #: Interval at which a goal in progress is checked [s].
 POLL = 0.01
@@ -37,8 +37,8 @@ class ActionThread:
     """Serves services and actions from `start` until `close`.
 
     Args:
-        node: main node; names are below its name.
-        name: name of the work, for the helper node and the threads.
+        node: main node; services and actions are in the namespace of its name.
+        name: name for the helper node and the threads.
         failing: subject of log lines about exceptions, such as `a request to step`.
 
     Attributes:
@@ -57,7 +57,7 @@ class ActionThread:
         self._thread = threading.Thread(target=self._serve, name=f"rbdyn-{name}", daemon=True)
 
     def service(self, kind: Any, name: str, answer: Callable[[Any, Any], Any]) -> None:
-        """Offer a service."""
+        """Offer a service; `name` is below the node's name, `answer` fills the response."""
         path = f"{self._under}/{name}"
         self.node.create_service(
             kind, path, answer, qos_profile=SERVICES, callback_group=self._group
@@ -119,7 +119,7 @@ class ActionThread:
             self.closing.set()
             self._silent.set()
         except Exception:  # noqa: BLE001 - the next request is served in any case
-            if self.closing.is_set():  # the node was destroyed meanwhile
+            if self.closing.is_set():  # the error came from destroying the node
                 return
             self.node.get_logger().error(f"{self._failing} failed: {traceback.format_exc()}")
             self._silent.wait(ERROR_PAUSE)
@@ -137,7 +137,7 @@ class ActionThread:
                 return
 
     def close(self) -> None:
-        """End the requests in progress and stop serving."""
+        """Set `closing`, wait for requests in progress, and stop serving."""
         self.closing.set()
         self._send_results()
         self._silent.set()
@@ -160,9 +160,9 @@ def watched(
 
     Args:
         goal: handle of the goal.
-        closing: ends a wait; `ending` then returns an ending.
-        ending: returns how the goal ends now, or None.
-        feedback: returns the message.
+        closing: event that shortens the waits; once it is set, `ending` must return an ending.
+        ending: returns how the goal ends, or None while it is in progress.
+        feedback: returns the feedback message.
         interval: time between two feedbacks [s].
     """
     due = 0.0

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Calls of services and of an action that wait for the answer, from any thread."""
+"""Call services and an action from any thread, and wait for the answers."""
 
 import queue
 import threading
@@ -19,7 +19,7 @@ from rbdyn_ros.ros.common.graph.hidden_node import hidden_node
 
 #: Status of a goal that was reached, action_msgs/GoalStatus.STATUS_SUCCEEDED.
 SUCCEEDED = 4
-#: Longest wait for the thread to end, and for a goal to be cancelled [s].
+#: Longest wait until the thread has ended, and until a goal is cancelled [s].
 PATIENCE = 2.0
 #: Interval of the checks whether a server exists [s].
 POLL = 0.02
@@ -32,10 +32,10 @@ Mailbox = queue.SimpleQueue[tuple[str, Any]]
 
 
 class Caller:
-    """A hidden node with a thread that spins it until `close`; calls wait for that thread.
+    """A hidden node, which a thread spins until `close`, so that calls can wait for answers.
 
     Args:
-        node: node whose context and namespace the hidden node uses; need not spin.
+        node: node whose context and namespace the hidden node uses; it need not spin.
         name: name of the node that is called.
         timeout: longest wait for an answer [s].
     """
@@ -59,7 +59,7 @@ class Caller:
             return
 
     def close(self) -> None:
-        """Cancel goals in progress, let waiting calls raise, and end; may be called twice."""
+        """Cancel goals in progress, make waiting calls raise, and end; may be called twice."""
         with self._lock:
             if self._closed:
                 return
@@ -96,8 +96,8 @@ class Caller:
 
         Raises:
             RbdynError: the goal is refused, aborted or cancelled, the server does not answer in
-                time, or the client is closed. The goal is cancelled then, and after any other
-                exception; the exception waits for the cancellation, but not forever.
+                time, or the client is closed. After this and any other exception the goal is
+                cancelled first, which takes at most PATIENCE.
         """
         path = f"{self._name}/{name}"
         with self._mailbox() as mailbox:
@@ -122,7 +122,10 @@ class Caller:
                 raise client_error(f"{path} rejected the goal; see the log of its node")
 
     def _next(self, mailbox: Mailbox, what: str, after_close: str = "") -> tuple[str, Any]:
-        """Return the next event; raise RbdynError after the timeout or when `close` is called."""
+        """Return the next event of a call of `what`; raise RbdynError after a timeout or `close`.
+
+        If `close` was called, `after_close` is added to the message.
+        """
         try:
             kind, value = mailbox.get(timeout=self._timeout)
         except queue.Empty:
@@ -133,7 +136,7 @@ class Caller:
 
     @contextmanager
     def _mailbox(self) -> Iterator[Mailbox]:
-        """Make the mailbox of a call; `close` waits for the end of the block."""
+        """Yield the mailbox of a call; `close` waits for the end of the block."""
         mailbox: Mailbox = queue.SimpleQueue()
         with self._lock:
             self._check_open()
@@ -152,7 +155,7 @@ class Caller:
             raise client_error("rclpy is shut down")
 
     def _client(self, path: str, make: Callable[[], Any]) -> Any:
-        """Return the client of a service or action, made at its first use, or raise RbdynError."""
+        """Return the client of the service or action at a path; the first use makes it."""
         with self._lock:
             if path not in self._clients:
                 try:
@@ -162,7 +165,7 @@ class Caller:
             return self._clients[path]
 
     def _in_thread(self, make: Callable[[], Any]) -> Any:
-        """Make a client in the executor's thread, which could otherwise use it unfinished."""
+        """Make a client in the executor's thread, which could otherwise use it half made."""
         made: Future[Any] = Future()
 
         def work() -> None:
@@ -177,7 +180,7 @@ class Caller:
         return made.result()
 
     def _find(self, what: str, exists: Callable[[], bool]) -> None:
-        """Wait for a server; raise RbdynError after the timeout or when `close` is called."""
+        """Wait until the server `what` exists; raise RbdynError after a timeout or `close`."""
         end = time.monotonic() + self._timeout
         while not exists():
             self._check_open()
@@ -189,8 +192,8 @@ class Caller:
 class _SentGoal:
     """A goal that was sent; its events go into a mailbox.
 
-    rclpy is called in the executor's thread only: it can miss an answer that arrives while
-    another thread still registers the request.
+    Only the executor's thread calls rclpy. If another thread sent the goal, rclpy could miss an
+    answer that arrives while this thread still registers the request.
     """
 
     def __init__(self, executor: Executor, mailbox: Mailbox, client: Any, goal: Any) -> None:
@@ -201,7 +204,7 @@ class _SentGoal:
         executor.create_task(self._send, client, goal)
 
     def cancel(self) -> None:
-        """Cancel the goal, at the latest when it is accepted; wait, but not forever."""
+        """Cancel the goal, now or as soon as it is accepted; wait up to PATIENCE for it."""
         self._executor.create_task(self._cancel)
         self._settled.wait(PATIENCE)
 
@@ -230,5 +233,5 @@ class _SentGoal:
 
 
 def client_error(text: str) -> RbdynError:
-    """Return the error of a call."""
+    """Return the RbdynError of a failed call, with this text."""
     return RbdynError(Finding(CODE, text))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""ROS domains of this machine that no other process uses."""
+"""Find a ROS domain that no other process of this machine uses."""
 
 import functools
 import os
@@ -7,10 +7,10 @@ import socket
 
 from rbdyn_ros.errors import Finding, RbdynError
 
-#: Domain 0 is the default of ROS, and from 102 on the ports of DDS are in the range that Linux
-#: gives to other connections (32768 and more).
+#: Domain 0 is the default of ROS. From domain 102 on, the ports of DDS are above 32767, in the
+#: range that Linux gives to other connections.
 FIRST, COUNT = 10, 90
-#: DDS takes ports from 7400 on: while a domain is used, a lower TCP port of this machine is bound.
+#: While a Domain exists, the TCP port PORTS + number is bound. DDS uses ports from 7400 on.
 PORTS = 7300
 #: UDP ports of a domain, from its first port on: the port of all participants, and a port of each
 #: of the first ten participants. The first port is not open if participants discover only others
@@ -45,10 +45,9 @@ class Domain:
 
     @property
     def environment(self) -> dict[str, str]:
-        """Environment variables of the processes in the domain, on this machine only.
+        """Environment variables that put a process into the domain, on this machine only.
 
-        Fast DDS exchanges messages through sockets: processes that are killed would leave its
-        shared memory behind.
+        Fast DDS then uses sockets, because a killed process would leave shared memory behind.
         """
         return {
             "ROS_DOMAIN_ID": str(self.number),
@@ -64,7 +63,7 @@ class Domain:
 
 @functools.cache
 def own_domain() -> Domain:
-    """Return the domain of this process and of its forked children."""
+    """Return the domain of this process and of its forked children, made at the first call."""
     return Domain()
 
 

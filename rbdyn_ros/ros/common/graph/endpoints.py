@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Publishers of a topic: which nodes have them, and which of them sent a message."""
+"""Publishers of a topic: find their nodes, and the sender of a message."""
 
 import inspect
 from collections import Counter
@@ -13,21 +13,21 @@ UNKNOWN = "_NODE_NAME_UNKNOWN_"
 
 
 def full_name(end: Any) -> str:
-    """Return the full name of the node of an endpoint; UNKNOWN if it is not in the graph."""
+    """Return the full name of an endpoint's node; UNKNOWN if the node is not in the graph yet."""
     if end.node_name == UNKNOWN:
-        return UNKNOWN  # its namespace is unknown, too, but rclpy returns another text for that
+        return UNKNOWN  # the namespace is unknown too, but rclpy has another text for that
     return f"{end.node_namespace.rstrip('/')}/{end.node_name}"
 
 
 def other_publishers(node: Node, topic: str, own: int) -> list[str]:
     """Return the sorted names of all other nodes that publish a topic.
 
-    Publishers are counted, so another node of the same name is listed, too.
+    Publishers are counted, so another node with the same name as `node` is also listed.
 
     Args:
         node: the node whose publishers are left out.
-        topic: full name.
-        own: number of publishers of the topic that `node` has.
+        topic: full name of the topic.
+        own: number of publishers that `node` itself has on the topic.
     """
     if node.count_publishers(topic) <= own:  # faster than reading the names
         return []
@@ -37,7 +37,7 @@ def other_publishers(node: Node, topic: str, own: int) -> list[str]:
 
 
 def sender_name(node: Node, topic: str, sender: bytes) -> str:
-    """Return the name of the node that sent a message on a topic; UNKNOWN if it is not known."""
+    """Return the full name of the node whose publisher has the GID `sender`, or UNKNOWN."""
     for end in node.get_publishers_info_by_topic(topic):
         if bytes(end.endpoint_gid)[: len(sender)] == sender[: len(end.endpoint_gid)]:
             return full_name(end)
@@ -45,7 +45,7 @@ def sender_name(node: Node, topic: str, sender: bytes) -> str:
 
 
 def described(name: str) -> str:
-    """Return a node as words: `node /name`."""
+    """Return a node for a message: `node /name`, or words for a node whose name is UNKNOWN."""
     return "a node whose name is not known yet" if name == UNKNOWN else f"node {name}"
 
 
@@ -58,13 +58,13 @@ def with_sender(take: Callable[[Any, bytes | None], None]) -> Callable[..., None
     """
 
     def receive(*given: Any) -> None:
-        # rclpy's executors pass (message, info); its events executor passes them as one tuple;
-        # Humble passes the message only
+        # rclpy's executors pass two arguments, message and info. Its events executor passes one
+        # tuple, and Humble passes the message only.
         message, info = given if len(given) == 2 else _unpacked(given[0])
         gid = info.get("publisher_gid")
         take(message, gid["data"] if gid else None)
 
-    # rclpy reads from the signature whether a callback takes the info
+    # from the signature rclpy decides whether a callback takes the info
     receive.__signature__ = inspect.signature(_example)  # type: ignore[attr-defined]
     return receive
 
@@ -74,4 +74,4 @@ def _unpacked(given: Any) -> tuple[Any, Any]:
 
 
 def _example(message: Any, info: Any) -> None:
-    """Show rclpy the signature of a callback that takes the info of a message."""
+    """Provide the signature of a callback that takes a message and its info."""

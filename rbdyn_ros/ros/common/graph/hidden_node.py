@@ -5,7 +5,7 @@ from rclpy.node import Node
 
 
 def hidden_node(node: Node, name: str) -> Node:
-    """Return a helper of a node, _NODE_NAME; command line tools do not list it."""
+    """Return a helper of a node, named _NODE_NAME; command line tools do not list it."""
     return Node(
         f"_{node.get_name()}_{name}",
         context=node.context,

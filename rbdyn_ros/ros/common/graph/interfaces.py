@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Interfaces of packages that may not be installed."""
+"""Import the interfaces of packages that may not be installed."""
 
 import importlib
 from typing import Any
@@ -8,7 +8,7 @@ from rclpy.node import Node
 
 
 def message_class(node: Node, package: str, name: str, topic: str) -> Any:
-    """Return a message class, or None with a warning about its topic if it is not installed."""
+    """Return a message class, or None and log that `topic` is missing if it is not installed."""
     try:
         return getattr(importlib.import_module(f"{package}.msg"), name)
     except (ImportError, AttributeError):  # importing a plain folder of this name succeeds, too

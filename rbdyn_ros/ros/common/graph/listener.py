@@ -13,13 +13,13 @@ from rbdyn_ros.ros.common.graph.hidden_node import hidden_node
 
 
 class Listener:
-    """A helper node with an executor of its own, for the length of a `with` block.
+    """A helper node with an executor of its own, which exists during a `with` block.
 
     The main node may be inside a callback, where its executor cannot spin again.
 
     Args:
-        beside: main node, for name, namespace and context.
-        stop: ends the spinning when it is set.
+        beside: main node; the helper uses its name, namespace and context.
+        stop: when it is set, `spin` raises KeyboardInterrupt.
     """
 
     def __init__(self, beside: Node, stop: threading.Event) -> None:

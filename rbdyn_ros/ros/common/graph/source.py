@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The robot of a node: from a file, a parameter or the topic robot_description."""
+"""Load a node's robot from a file, a parameter or the topic robot_description."""
 
 import threading
 import time
@@ -44,10 +44,10 @@ def load_robot(
         values: values of the parameters.
         stop: ends the wait for the topic when it is set.
         fallback: path of a robot if the parameters name no robot; None: wait for the topic.
-        found: called with the source before the Model is made, which may compile the engine; None:
-            nothing is called.
-        equipped: returns the Model with options and parts that the robot file does not have.
-        described: returns the Description with joints that the robot file does not have.
+        found: called with the source before the Model is made, which can take long; None: nothing
+            is called.
+        equipped: returns the Model with added options and parts that the robot file lacks.
+        described: returns the Description with added joints that the robot file lacks.
 
     Raises:
         RbdynError: the robot is refused.
@@ -72,7 +72,9 @@ def load_robot(
 def find(
     node: Node, values: SimpleNamespace, stop: threading.Event, fallback: Path | None
 ) -> Source:
-    """Return the robot that the parameters name, the fallback, or the robot on the topic.
+    """Return the robot that the parameters name; else the fallback; else the robot on the topic.
+
+    Arguments as for load_robot.
 
     Raises:
         DescriptionError: the robot is refused.
@@ -125,7 +127,7 @@ def _wait(node: Node, stop: threading.Event) -> str:
 
 
 def _check_sha256(m: Model, wanted: str) -> None:
-    """Raise ParameterError if the parameter required_sha256 is the hash of another robot."""
+    """Raise ParameterError if required_sha256, `wanted`, is the hash of another robot."""
     found = m.sha256()
     if wanted and wanted.lower() != found:
         text = (

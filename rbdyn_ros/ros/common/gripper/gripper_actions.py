@@ -23,7 +23,7 @@ FEEDBACK = 0.05
 
 
 class GripperPort(Protocol):
-    """Moves a gripper and measures it. Any thread may use it."""
+    """Interface that moves a gripper and returns its measured state; for any thread."""
 
     gripper: Gripper
 
@@ -35,26 +35,26 @@ class GripperPort(Protocol):
         """
 
     def hold(self, number: int) -> None:
-        """Stay at the present position, if the goal of this number is still the newest."""
+        """Stay at the present position if the goal with this number is still the newest."""
 
     def state(self) -> GripperState:
-        """Return the newest measurement."""
+        """Return the newest measured state; raise RbdynError if there is none yet."""
 
 
 class GripperActions:
     """Serves the actions of one gripper, if control_msgs is installed.
 
-    They behave like the controllers of ros2_controllers: a goal ends when the gripper reaches it
-    or stalls, and the gripper then keeps the goal. A goal that is impossible for the gripper is
-    rejected, with the reason in the log, and the last goal continues. A new goal aborts the
-    present goal.
+    The actions behave like the controllers of ros2_controllers: a goal ends when the gripper
+    reaches it or stalls, and the gripper then keeps this goal. A goal that the gripper cannot
+    reach is rejected, with the reason in the log, and the last goal continues. A new goal aborts
+    the present goal.
 
     Args:
         node: node that offers the actions.
         port: moves the gripper.
-        values: values of the parameters of grippers.
+        values: values of the parameters `gripper.*`.
         space: namespace of the actions below the node; empty: no namespace.
-        number: number of the gripper.
+        number: number of the gripper among the node's grippers, for the name of its thread.
     """
 
     def __init__(
@@ -133,7 +133,7 @@ class GripperActions:
         return fill(action.Result(), self._port.state(), end)
 
     def _fill(self, message: Any, now: GripperState, end: GripperEnding) -> Any:
-        """Return a result or a feedback of ParallelGripperCommand with the measured numbers."""
+        """Fill and return a result or feedback of ParallelGripperCommand from the state."""
         message.state.header.stamp = time_message(now.time_ns)
         message.state.name = [self._port.gripper.joint]
         message.state.position, message.state.velocity = [now.position], [now.velocity]
@@ -144,14 +144,14 @@ class GripperActions:
 
 
 def _fill_plain(message: Any, now: GripperState, end: GripperEnding) -> Any:
-    """Return a result or a feedback of GripperCommand with the measured numbers."""
+    """Fill and return a result or feedback of GripperCommand from the state."""
     message.position, message.effort = now.position, now.effort
     message.stalled, message.reached_goal = end.stalled, end.reached
     return message
 
 
 def _action_class(node: Node, name: str, action: str) -> Any:
-    """Return an action of control_msgs, or None with a line in the log if it is missing."""
+    """Return the type `name` of control_msgs; if it is missing, log that `action` is off."""
     try:
         return getattr(importlib.import_module("control_msgs.action"), name)
     except (ImportError, AttributeError):  # ParallelGripperCommand is not in Humble
@@ -162,7 +162,7 @@ def _action_class(node: Node, name: str, action: str) -> Any:
 def open_grippers(
     node: Node, ports: list[GripperPort], values: SimpleNamespace
 ) -> list[GripperActions]:
-    """Offer and return the actions of grippers; several have them below their joints' names."""
+    """Offer and return the actions of grippers; several use their joints' names as namespaces."""
     return [
         GripperActions(node, port, values, port.gripper.joint if len(ports) > 1 else "", k)
         for k, port in enumerate(ports)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A goal of a gripper; it ends as in gripper_controllers."""
+"""Watch a goal of a gripper; the goal ends as in gripper_controllers."""
 
 from dataclasses import dataclass
 from types import SimpleNamespace
@@ -15,8 +15,8 @@ class GripperState:
         time_ns: time of the measurement [ns].
         position, velocity, effort: position, velocity and effort of its joint [rad or m, rad/s or
             m/s, N m or N].
-        number: number of the goal that it follows.
-        failed: reason why it follows no goal any more; or empty.
+        number: number of the goal that the gripper follows.
+        failed: reason why the gripper cannot follow goals now; empty: it can.
     """
 
     time_ns: int
@@ -32,10 +32,10 @@ class GripperEnding:
     """The end of a goal.
 
     Attributes:
-        how: method of the goal's handle: succeed, abort or canceled.
-        stalled, reached: fields of the result.
-        why: reason for the log if the goal is aborted; empty: it was not aborted.
-        hold: whether the gripper stays where it is.
+        how: method of the goal handle that ends the goal: succeed, abort or canceled.
+        stalled, reached: fields of the result with these names.
+        why: reason for the log if the goal is aborted; else empty.
+        hold: whether the gripper must stop at its present position.
     """
 
     how: str
@@ -48,14 +48,14 @@ class GripperEnding:
 class GripperMonitor:
     """Watches one goal.
 
-    A gripper moves if its velocity or the change of its position shows motion: drivers such as
-    franka_gripper publish velocities of 0.
+    A gripper counts as moving if its velocity or the change of its position shows it, because some
+    drivers, such as franka_gripper, always publish a velocity of 0.
 
     Args:
         position: position of the goal [rad or m].
         number: number of the goal.
-        values: values of the parameters of grippers.
-        begun: the state when it was accepted.
+        values: values of the parameters `gripper.*`.
+        begun: state of the gripper when the goal was accepted.
 
     Attributes:
         number: number of the goal.
@@ -66,7 +66,7 @@ class GripperMonitor:
     ) -> None:
         self._position, self.number, self._values = position, number, values
         self._begun = self._moved = begun.time_ns
-        self._place = begun.position  # its position at the time `_moved`
+        self._place = begun.position  # position of the gripper at the time `_moved`
 
     def ending(self, now: GripperState, cancelled: bool) -> GripperEnding | None:
         """Return the end of the goal, or None while the goal is in progress."""
@@ -84,7 +84,7 @@ class GripperMonitor:
         return self._unmoved(now)
 
     def _unmoved(self, now: GripperState) -> GripperEnding | None:
-        """Return the end of a goal that the gripper cannot reach, or None while it can."""
+        """Return the end of the goal if the gripper has stalled or timed out, else None."""
         slow, patience = self._value("stall_velocity_threshold"), self._value("stall_timeout")
         if abs(now.velocity) > slow or abs(now.position - self._place) > slow * patience:
             self._moved, self._place = now.time_ns, now.position

@@ -28,9 +28,9 @@ from rbdyn_ros.ros.common.settings.parameters import Parameter, group
 from rbdyn_ros.share import share_dir
 
 FILE = Path("config", "grippers.yaml")
-#: Goals of all grippers of a robot: position, largest velocity and effort of a joint.
+#: Topic for goals of all grippers of a robot: position, largest velocity and effort of a joint.
 TOPIC = "gripper_commands"
-#: Tolerance of the stroke for the rounding of decimals [rad or m].
+#: A goal may exceed the stroke by this rounding error of decimals [rad or m].
 ON_LIMIT = 1e-9
 
 PARAMETERS = group(
@@ -56,10 +56,10 @@ PARAMETERS = group(
 
 @dataclass(frozen=True, slots=True)
 class GripperPreset:
-    """A gripper of a maker.
+    """Data of a commercial gripper, from config/grippers.yaml.
 
     Attributes:
-        joint: end of the name of the joint that moves it.
+        joint: name of the joint that moves it; in a robot the name may have a prefix.
         closed, open: positions of this joint [rad or m].
         width: distance between the fingers when the gripper is open [m]; when closed it is 0.
         source: address of the document with these values.
@@ -99,7 +99,7 @@ PRESETS = ByName(
 
 @cache
 def gripper_presets() -> Mapping[str, GripperPreset]:
-    """Return the presets by name.
+    """Return all presets of config/grippers.yaml by name.
 
     Raises:
         DescriptionError: with all errors of the file, each with its line.
@@ -131,11 +131,11 @@ class Gripper:
     """One joint that opens and closes fingers; mimic joints follow it.
 
     Attributes:
-        joint: its name.
+        joint: name of the joint.
         lower, upper: the stroke [rad or m].
         velocity, effort: limits of the joint [rad/s or m/s, N m or N].
         most_velocity, most_effort: limits of a goal that names no limits.
-        preset: contains its width; None: the width is not known.
+        preset: has the width of the gripper; None: the width is not known.
     """
 
     joint: str
@@ -155,14 +155,16 @@ class Gripper:
     def force(self, effort: float) -> float:
         """Return the force between the fingers at a measured effort [N], or NaN if it is unknown.
 
-        It does the same work as the effort: force * d width = effort * d position.
+        Both do the same work: force * d width = effort * d position.
         """
         return math.nan if self.preset is None else abs(effort / self.preset.slope)
 
     def goal(
         self, position: float, velocity: float | None = None, effort: float | None = None
     ) -> GripperGoal:
-        """Return a checked goal within the joint's limits; None: the default velocity or effort.
+        """Return a checked goal, with velocity and effort clamped to the limits of the joint.
+
+        None: the default velocity or effort.
 
         Raises:
             RbdynError: a number is not finite, the position is outside the stroke, or a limit is
@@ -184,7 +186,7 @@ class Gripper:
         return GripperGoal(position, fastest, strongest)
 
     def staying(self, position: float) -> GripperGoal:
-        """Return the goal to stay at a measured position, moved into the stroke."""
+        """Return the goal to stay at a measured position [m or rad], clamped to the stroke."""
         place = min(max(position, self.lower), self.upper)
         return GripperGoal(place, self.most_velocity, self.most_effort)
 
@@ -198,7 +200,8 @@ class Gripper:
         """Return the goal of a sensor_msgs/JointState, whose name may be empty.
 
         Raises:
-            RbdynError: it names another joint, has more than one number, or is refused by `goal`.
+            RbdynError: the message names another joint or has more than one number of a kind, or
+                `goal` refuses it.
         """
         if list(names) not in ([], [self.joint]):
             raise refusal(f"it names {listing(names)}; the gripper moves {quote(self.joint)}")
@@ -274,7 +277,7 @@ def gripper_of(m: Model, name: str, max_velocity: float = 0.0, max_effort: float
 
 
 def presets_of(m: Model) -> tuple[str, ...]:
-    """Return the presets that fit exactly one joint of a robot."""
+    """Return the names of the presets that fit exactly one joint of a robot."""
     presets = gripper_presets().items()
     return tuple(name for name, preset in presets if len(_joints_of(m, preset)) == 1)
 
@@ -303,7 +306,7 @@ def _joint_of(m: Model, name: str, preset: GripperPreset) -> str:
 
 
 def _reason_not(m: Model, j: int) -> str:
-    """Return a reason why joint j cannot move a gripper, to follow the joint's name, or ""."""
+    """Return a reason why joint j cannot move a gripper, or ""; it follows the joint's name."""
     if m.jnt_mimic[j] >= 0:
         leader = m.jnt_names[m.jnt_mimic[j]]
         return f"mimics joint {quote(str(leader))}; name that joint"

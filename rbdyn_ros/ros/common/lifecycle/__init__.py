@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The life of a node's process: its states, its signals and its end."""
+"""The process of a node: its lifecycle states, its signals and its end."""

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Find the process of this machine that is a node, even if it hangs.
+"""Find the process on this machine that runs a node, even if the process hangs.
 
-The process of a node listens at a socket with the node's name. Linux names the listening process
-without its help, and frees the name when the process has ended.
+The process of a node listens at a socket with the node's name. Linux tells who listens, without
+the help of that process, and frees the name when the process has ended.
 """
 
 import os
@@ -10,14 +10,14 @@ import socket
 import struct
 from pathlib import Path
 
-#: Largest number of letters of a socket's name.
+#: Largest number of characters of a socket's name.
 LONGEST = 107
-#: Bytes of the credentials of a process: its number, user and group.
+#: Layout of the credentials of a process: its number, user and group.
 CREDENTIALS = struct.Struct("3i")
 
 
 def _socket(node: str) -> tuple[socket.socket, str]:
-    """Return a new socket, and the abstract address of a node in the ROS domain.
+    """Return a new socket, and the abstract address of a node in the present ROS domain.
 
     An abstract address needs no file.
     """
@@ -40,9 +40,9 @@ def hold(node: str) -> socket.socket | None:
 
 
 def process_of(node: str) -> str:
-    """Return the other process of this machine that is a node, as `process 42 (stopped)`; or "".
+    """Return the other process that runs a node of this name, as `process 42 (stopped)`, or "".
 
-    Linux keeps each of these connections until the other process ends, so call it rarely.
+    Linux keeps each connection of this search until the other process ends, so call it rarely.
     """
     asking, address = _socket(node)
     with asking:

@@ -26,14 +26,14 @@ from rbdyn_ros.ros.common.reports.throttle import Throttle
 from rbdyn_ros.ros.messages.build import provide
 from rbdyn_ros.runtime.realtime import Grant
 
-#: Folder in which Fast DDS has a file for each port, and time to fill a new file [s].
+#: Folder in which Fast DDS has a file for each port, and time in which it fills a new file [s].
 MEMORY, FILLED = Path("/dev/shm"), 0.5  # noqa: S108 - where shm_open has its files
-#: A busy callback delays other threads by at most this time [s].
+#: Switch interval of Python [s]: a busy callback delays another thread by about this time.
 SWITCH_INTERVAL = 1e-4
 
 
 def make_executor() -> Any:
-    """Return the events executor if rclpy has it: it uses 19 % of a core instead of 29 %."""
+    """Return rclpy's events executor, else the single-threaded executor, which costs 50 % more."""
     try:
         events = importlib.import_module("rclpy.experimental.events_executor")
     except ImportError:
@@ -54,11 +54,10 @@ class ManagedNode(LifecycleNode):
 
     Attributes:
         spinner: executor of the node and its helper nodes, in a thread of its own.
-        stop: as the argument.
-        values: values of the parameters, from `begin` on.
-        loading: whether the node compiles or reads, see `load`; a signal then ends the process at
-            once.
-        status: exit status of a process that was stopped; `end` may set it.
+        stop: the argument.
+        values: values of the parameters; `begin` sets them.
+        loading: whether a block of `load` runs; a signal then ends the process at once.
+        status: exit status after a stop; `end` may set it.
     """
 
     values: SimpleNamespace
@@ -81,15 +80,15 @@ class ManagedNode(LifecycleNode):
         raise NotImplementedError
 
     def configure(self) -> None:
-        """Load everything and open the topics."""
+        """Load the robot and open the topics."""
         raise NotImplementedError
 
     def activate(self) -> None:
-        """Start or resume."""
+        """Start or resume the work of the node."""
         raise NotImplementedError
 
     def deactivate(self) -> bool:
-        """Pause; return whether that succeeded."""
+        """Pause the work of the node; return whether that succeeded."""
         raise NotImplementedError
 
     def poll(self) -> None:
@@ -131,7 +130,7 @@ class ManagedNode(LifecycleNode):
         self._advance(self.trigger_activate)
 
     def _hold_name(self) -> None:
-        """Let others find the process of this node, and warn of another node of the same name."""
+        """Let others find this process by the node's name; warn if another process has it."""
         name = self.get_fully_qualified_name()
         other = process_of(name)
         if other:
@@ -140,7 +139,7 @@ class ManagedNode(LifecycleNode):
         self._held = hold(name)
 
     def connect(self) -> None:
-        """Do further steps between configure and activate, if the node starts by itself."""
+        """Do further steps between configure and activate if parameter autostart is true."""
 
     def _advance(self, transition: Callable[[], object]) -> None:
         transition()
@@ -148,40 +147,40 @@ class ManagedNode(LifecycleNode):
             raise self._failure
 
     def on_configure(self, state: LifecycleState) -> TransitionCallbackReturn:  # noqa: ARG002
-        """Load and open everything."""
+        """Call `configure` at the transition configure; it may be tried only once."""
         return self._try(self._configure_once)
 
     def on_activate(self, state: LifecycleState) -> TransitionCallbackReturn:
-        """Start or resume."""
+        """Call `activate` at the transition activate."""
         outcome = self._try(self.activate)
         return (
             outcome if outcome != TransitionCallbackReturn.SUCCESS else super().on_activate(state)
         )
 
     def on_deactivate(self, state: LifecycleState) -> TransitionCallbackReturn:
-        """Pause."""
+        """Call `deactivate` at the transition deactivate."""
         if not self.deactivate():
             return TransitionCallbackReturn.FAILURE
         return super().on_deactivate(state)
 
     def on_cleanup(self, state: LifecycleState) -> TransitionCallbackReturn:  # noqa: ARG002
-        """Refuse: a robot stays loaded."""
+        """Refuse the transition cleanup: a robot stays loaded until its process ends."""
         self.get_logger().error("cleanup is not possible: for another robot start another process")
         return TransitionCallbackReturn.FAILURE
 
     def on_shutdown(self, state: LifecycleState) -> TransitionCallbackReturn:
-        """End the process."""
+        """Request the end of the process at the transition shutdown."""
         self.stop.set()
         return super().on_shutdown(state)
 
     def allow(self, seconds: float) -> None:
-        """Let the end of a stopped process take this time from now on [s]."""
+        """Allow a stopping process this time [s], from now on, until it is killed."""
         if isinstance(self.stop, Stop):
             self.stop.allow(seconds)
 
     @contextmanager
     def load(self) -> Iterator[None]:
-        """In this block, which compiles or reads, a signal ends the process at once."""
+        """Let a signal end the process at once in this block, which compiles or reads files."""
         raising = self.stop.raising(False) if isinstance(self.stop, Stop) else nullcontext()
         with raising:
             self.loading = True
@@ -258,7 +257,7 @@ class ManagedNode(LifecycleNode):
         self.leave()
 
     def finish(self) -> None:
-        """Stop the loops: nothing moves any more, and recordings are complete."""
+        """Stop the loops: afterwards no robot moves, and recordings are complete."""
         self._stopping.set()
         # a callback may wait for a loop, so the loops stop first
         self.end()
@@ -305,7 +304,7 @@ def run(make: Callable[[threading.Event], ManagedNode], args: Sequence[str] | No
         print(f"rbdyn: {error}", file=sys.stderr)
         status = 2
     except Exception:
-        if not stop.is_set():  # C++ code that calls Python turns an interrupt into another error
+        if not stop.is_set():  # C++ that calls Python turns a KeyboardInterrupt into another error
             raise
         status = 0
     finally:
@@ -321,7 +320,7 @@ def run(make: Callable[[threading.Event], ManagedNode], args: Sequence[str] | No
 
 
 def _leave_while_it_loads(node: ManagedNode, stop: Stop) -> None:
-    """Let a thread end the process if it is stopped in `ManagedNode.load`.
+    """Start a thread that ends the process if it is stopped in a block of `ManagedNode.load`.
 
     A KeyboardInterrupt that is raised while LLVM calls Python crashes the process.
     """
@@ -346,7 +345,7 @@ def _make(make: Callable[[threading.Event], ManagedNode], stop: threading.Event)
 
 
 def _report_empty_ports() -> None:
-    """Print files for which Fast DDS may wait forever: the process that made them was killed."""
+    """Print files of a killed process for which Fast DDS may wait forever."""
     if left := _empty_ports():
         time.sleep(FILLED)
         left &= _empty_ports()
@@ -363,7 +362,7 @@ def _empty_ports() -> set[Path]:
 
 
 def init(args: Sequence[str] | None) -> None:
-    """Initialise rclpy without its handlers of signals.
+    """Initialise rclpy without its signal handlers.
 
     Raises:
         ParameterError: the arguments of ROS are refused.
@@ -382,10 +381,10 @@ def init(args: Sequence[str] | None) -> None:
 
 
 def _report(stop: Stop, lost: Any) -> None:
-    """Print an exception that cannot be caught, unless the interrupt of a signal caused it.
+    """Print an exception that Python could not raise, unless a stop by a signal caused it.
 
-    The interrupt causes a KeyboardInterrupt, or an error in the destructor of an object that was
-    only half made.
+    A signal can cause a KeyboardInterrupt in a destructor, or an error in the destructor of an
+    object that was only half made.
     """
     half_made = stop.interrupted and getattr(lost.object, "__name__", "") == "__del__"
     if not half_made and not isinstance(lost.exc_value, KeyboardInterrupt):

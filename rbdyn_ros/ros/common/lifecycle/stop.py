@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The stop of a node's process: by signals, in any state of the process.
+"""Stop the process of a node by a signal, in any state of the process.
 
-A handler that takes a lock (of an Event, a log, a print, a queue) waits for ever if it interrupts
-the code that holds the lock, such as itself after a second signal. So no handler here takes a
-lock. The handler of Python itself, in C, writes the signal into a pipe (signal.set_wakeup_fd). A
-thread of compiled code reads the pipe. It never waits for Python, which may be held by LLVM or by
-C++.
+A signal handler that takes a lock (of an Event, a log, a print, a queue) waits forever if it
+interrupts the code that holds the lock, for example itself at a second signal. So no handler here
+takes a lock. Python's own handler, in C, writes the signal into a pipe (signal.set_wakeup_fd). A
+thread of compiled code reads the pipe. This thread never waits for the GIL, which LLVM or C++ code
+may hold.
 """
 
 from __future__ import annotations
@@ -29,14 +29,15 @@ from rbdyn_ros.nanoseconds import NANOSECONDS
 from rbdyn_ros.runtime import compiled
 from rbdyn_ros.runtime.compiled import Words, load_acquire, store_release
 
-#: Signals that stop a node: Ctrl-C, the end by other programs, and a terminal that is closed.
+#: Signals that stop a node: from Ctrl-C, from other programs, and from a terminal that closes.
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-#: Time for a clean end after the first signal, and after `set`; then the process exits [s].
+#: Time for a clean end after the first signal, and after `set` [s]; then the process is ended.
 PATIENCE, CALM = 1.7, 15.0
-#: Time is counted in naps [ns], so that time in which the process was stopped does not count.
+#: Time is counted in naps of this length [ns], so that time in which the process was suspended
+#: does not count.
 NAP = 10_000_000
-#: Costs of a nap on a calm machine, and of a nap while tasks wait for a processor. A clean end
-#: needs 0.1 s of a processor, which can take seconds on a busy machine.
+#: Cost of a nap on a calm machine, and while tasks wait for a processor. A clean end needs 0.1 s
+#: of processor time, which can take seconds on a busy machine.
 CALM_NAP, BUSY_NAP = 4, 1
 COST_OF_A_SECOND = CALM_NAP * NANOSECONDS // NAP
 HURRIED, UNHURRIED = int(PATIENCE * COST_OF_A_SECOND), int(CALM * COST_OF_A_SECOND)
@@ -45,8 +46,8 @@ HURRIED, UNHURRIED = int(PATIENCE * COST_OF_A_SECOND), int(CALM * COST_OF_A_SECO
 PRESSURE = Path("/proc/pressure/cpu")
 ZERO, NINE, NEWLINE = b"09\n"
 
-#: Words: time of the stop (0: no stop), cost of the naps since then, allowed cost, exit status,
-#: whether the thread listens, length of the message, and from MESSAGE on the message itself.
+#: Indices of the words: time of the stop (0: no stop), cost of the naps since then, allowed cost,
+#: exit status, whether the thread listens, length of the message, and begin of the message.
 STOPPED, SPENT, ALLOWED, STATUS, LISTENS, LENGTH, MESSAGE = range(7)
 POLLIN, POLLOUT, STDERR = 1, 4, 2
 #: The byte in the pipe after `Stop.set`, which is not a signal.
@@ -82,13 +83,13 @@ def is_signal(number: int) -> bool:
 
 @kernel
 def stalled(pressure: int, text: NDArray[np.uint8]) -> int:
-    """Return the time that tasks of this machine waited for a processor [us], or 0 if unknown.
+    """Return the total time that tasks have waited for a processor [us], or 0 if it is unknown.
 
-    It is the number at the end of the first line of PRESSURE.
+    The number is at the end of the first line of PRESSURE.
 
     Args:
         pressure: descriptor of the file, or -1.
-        text: memory for a line.
+        text: memory into which the line is read.
     """
     length = _pread(pressure, text.ctypes.data, len(text), 0)
     number = 0
@@ -106,12 +107,12 @@ def watch(
     """Wait for a stop, signal it to all threads, and exit if the process has not ended in time.
 
     Args:
-        words: see above.
-        pipe: end of the pipe to read.
+        words: the words with the indices STOPPED to MESSAGE.
+        pipe: descriptor of the pipe's end for reading.
         woken: eventfd that stays signalled from the stop on.
         pressure: descriptor of PRESSURE, or -1.
-        scratch: two words.
-        text: memory for a line of PRESSURE.
+        scratch: two words of memory for system calls.
+        text: memory into which the line of PRESSURE is read.
     """
     store_release(words, LISTENS, 1)
     number = -1
@@ -134,7 +135,7 @@ def watch(
         scratch[0] = pipe | (POLLIN << 32)
         if _poll(scratch.ctypes.data, 1, 0) == 1:
             number = max(number, _next(pipe, scratch))
-    scratch[0] = STDERR | (POLLOUT << 32)  # a reader that hangs must not keep the process
+    scratch[0] = STDERR | (POLLOUT << 32)  # do not wait for a reader of stderr that hangs
     if _poll(scratch.ctypes.data, 1, 0) == 1:
         _write(STDERR, words[MESSAGE:].ctypes.data, words[LENGTH])
     _exit(words[STATUS])
@@ -143,8 +144,8 @@ def watch(
 class Stop(threading.Event):
     """Requests the end of a node's process, by a signal or by `set`; one process has one Stop.
 
-    The process exits PATIENCE after a signal, or CALM after `set`, whatever it does then; on a
-    busy machine after up to CALM_NAP / BUSY_NAP times as much. The methods take no lock.
+    The process exits PATIENCE after a signal, or CALM after `set`, even if it hangs. On a busy
+    machine these times are up to CALM_NAP / BUSY_NAP times as long. The methods take no lock.
 
     Attributes:
         interrupted: whether a signal raised KeyboardInterrupt.
@@ -172,27 +173,27 @@ class Stop(threading.Event):
             pressure = os.open(PRESSURE, os.O_RDONLY)
         scratch, text = np.zeros(2, np.int64), np.zeros(96, np.uint8)
         given = words, pipe, self._woken, pressure, scratch, text
-        # compiled here, not in the thread, which must listen at once
+        # compile here and not in the thread, which must listen at once
         watch.compile(tuple(map(typeof, given)))  # type: ignore[attr-defined]
         threading.Thread(target=watch, args=given, name="rbdyn-stop", daemon=True).start()
-        while words[LISTENS] == 0:  # until then the thread needs the lock of Python
+        while words[LISTENS] == 0:  # until it listens, the thread needs the GIL
             time.sleep(1e-3)
 
     def take_signals(self) -> None:
-        """Let signals stop the process from now on, except ignored signals, as with nohup."""
+        """Let signals stop the process from now on, except signals that nohup has ignored."""
         signal.set_wakeup_fd(self._pipe, warn_on_full_buffer=False)
         for number in SIGNALS:
             if number != signal.SIGHUP or signal.getsignal(number) is not signal.SIG_IGN:
                 signal.signal(number, self._interrupt)
 
     def ignore_signals(self) -> None:
-        """Ignore further signals, for the time in which Python itself ends."""
+        """Ignore further signals while Python itself shuts down."""
         for number in SIGNALS:
             signal.signal(number, signal.SIG_IGN)
 
     def _interrupt(self, _number: int, _frame: object) -> None:
         if self._raises:
-            self._raises = False  # a second signal must not cut the end short
+            self._raises = False  # a second signal must not interrupt the clean end
             self.interrupted = True
             raise KeyboardInterrupt
 
@@ -201,7 +202,7 @@ class Stop(threading.Event):
         """Set whether a signal raises KeyboardInterrupt in this block of the main thread.
 
         Raises:
-            KeyboardInterrupt: there was a signal before.
+            KeyboardInterrupt: `raises` is true, but the end was requested before.
         """
         before = self._raises
         if raises and self.is_set():
@@ -213,24 +214,24 @@ class Stop(threading.Event):
             self._raises = before and not self.is_set()
 
     def set(self) -> None:
-        """Request the end."""
+        """Request the end of the process."""
         if not self.is_set():
             self._words[STOPPED] = time.monotonic_ns()
         with contextlib.suppress(BlockingIOError):  # the pipe is full of signals
             os.write(self._pipe, bytes([BY_CALL]))
 
     def is_set(self) -> bool:
-        """Return whether the end was requested."""
+        """Return whether the end of the process was requested."""
         return bool(self._words[STOPPED] != 0)
 
     def wait(self, timeout: float | None = None) -> bool:
-        """Wait until the end is requested; return False after a timeout [s]; None: no timeout."""
+        """Wait until the end is requested; return whether it was. timeout [s]; None: no limit."""
         poll = select.poll()
         poll.register(self._woken, select.POLLIN)
         return bool(poll.poll(None if timeout is None else timeout * 1e3))
 
     def allow(self, seconds: float) -> None:
-        """Let the shutdown take this time from now on [s]."""
+        """Allow the clean end this time [s] from now on."""
         self._words[ALLOWED] = self._words[SPENT] + int(seconds * COST_OF_A_SECOND)
 
     @property

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""From messages to numbers and back; a message is accepted or refused as a whole."""
+"""Convert messages to numbers and back; a message is accepted or refused as a whole."""

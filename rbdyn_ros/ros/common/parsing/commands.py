@@ -50,14 +50,15 @@ class CommandParser:
     limits of the joints, and lets commands expire.
 
     Args:
-        joints: joints that can be commanded, with a dof of their own.
-        mimics: mimic joints that can be commanded, by name. They accept efforts only. Naming a
-            mimic joint counts as naming its leader.
-        excluded: joints that accept no commands, with the reason.
-        partial: `keep`, `zero` or `reject`: the meaning of a message for joints it does not name.
+        joints: joints that can be commanded and have a dof of their own.
+        mimics: mimic joints that can be commanded, by name. They accept efforts only. A command
+            to a mimic joint counts as a command to its leader.
+        excluded: reasons why the other joints accept no commands, by joint name.
+        partial: what happens to joints that a message does not name: `keep` their last command,
+            `zero` their effort, or `reject` the message.
 
     Attributes:
-        dofs: dof of each of `joints`.
+        dofs: dof of each of `joints`, by name.
         names: all joints that accept commands.
     """
 
@@ -85,10 +86,10 @@ class CommandParser:
         velocity: Sequence[float] = (),
         effort: Sequence[float] = (),
     ) -> Command:
-        """Return the command of a message on joint_commands.
+        """Return the command in a message on joint_commands.
 
-        The given arrays choose the mode of all named joints: position, else velocity, else effort.
-        The other arrays are feedforward.
+        The first array that is not empty, of position, velocity and effort, chooses the mode of
+        all named joints. The later arrays are feedforward.
         """
         arrays = {"position": position, "velocity": velocity, "effort": effort}
         check_numbers(arrays, names)
@@ -118,9 +119,10 @@ class CommandParser:
         stiffness: Sequence[float] = (),
         damping: Sequence[float] = (),
     ) -> Command:
-        """Return the command of a message on joint_commands_by_mode.
+        """Return the command in a message on joint_commands_by_mode.
 
-        Every named joint has a mode. Each of the other arrays is as long, or empty for zeros.
+        Every named joint has a mode. The other arrays have a number for each joint, or are empty
+        for zeros.
         """
         rows = (position, velocity, effort, stiffness, damping)
         arrays = dict(zip(NUMBERS, rows, strict=True))
@@ -134,7 +136,7 @@ class CommandParser:
         return self.command(goals_of(names, modes, arrays))
 
     def in_order(self, efforts: Sequence[float]) -> Command:
-        """Return the command of a message on effort_commands."""
+        """Return the command in a message on effort_commands."""
         names = self.joints.names
         check_numbers({"effort": efforts}, names)
         if len(efforts) != len(names):
@@ -146,7 +148,7 @@ class CommandParser:
         return Command.of_efforts(self.joints.dofadr, efforts)
 
     def check_joints(self, names: Sequence[str]) -> None:
-        """Raise RbdynError unless these are one or more different joints that accept commands."""
+        """Raise RbdynError for no name, a repeated name, or a joint that accepts no commands."""
         if not names:
             raise refusal(f"the message names no joint; the joints are {', '.join(self.names)}")
         given = set(names)
@@ -172,11 +174,11 @@ class CommandParser:
         raise refusal(text, element=f"joint '{name}'")
 
     def command(self, goals: Mapping[str, Goal], partial: str | None = None) -> Command:
-        """Return the command of goals by joint.
+        """Return the command for goals by joint name.
 
         Args:
-            goals: finite numbers for joints that accept commands.
-            partial: the meaning for joints without a goal; None: self.partial.
+            goals: goals with finite numbers, of joints that accept commands.
+            partial: what happens to joints without a goal, as for the class; None: self.partial.
         """
         by_dof: dict[int, Goal] = {}
         added: dict[int, float] = {}
@@ -199,7 +201,7 @@ class CommandParser:
         return self._complete(by_dof, self.partial if partial is None else partial)
 
     def _complete(self, goals: dict[int, Goal], partial: str) -> Command:
-        """Return the command of a message; partial says how dofs that it does not name are set."""
+        """Return the command for goals by dof; `partial` says what happens to the other dofs."""
         missing = [name for k, name in self._names.items() if k not in goals]
         if missing and partial == "reject":
             raise refusal(
@@ -216,9 +218,9 @@ def _like(columns: Ints, last: Command, arrays: Arrays) -> Command:
     """Return a command with new numbers for the joints and modes of an earlier command.
 
     Args:
-        columns: indices of the arrays' joints in the command.
+        columns: for each number of an array, the index of its joint in the command.
         last: the earlier command.
-        arrays: the numbers, checked.
+        arrays: checked numbers, in the order of NUMBERS.
     """
     numbers = np.zeros((len(NUMBERS), len(last.dofs)))
     for row, values in zip(numbers, arrays.values(), strict=False):
@@ -230,13 +232,13 @@ def _like(columns: Ints, last: Command, arrays: Arrays) -> Command:
 def command_parser(
     m: Model, description: Description, partial: str, prefix: str = ""
 ) -> CommandParser:
-    """Return the parser for a robot.
+    """Return the command parser of a robot.
 
     Args:
-        m: the robot.
-        description: the robot was made from it.
+        m: Model with the robot.
+        description: description from which the robot was made.
         partial: as for CommandParser.
-        prefix: prefix of the names of its joints in the Model, which messages leave out.
+        prefix: prefix of the robot's joint names in the Model; messages leave it out.
     """
     joints = SingleJoints.commanded(m)
     mimics = {
@@ -252,7 +254,7 @@ def command_parser(
 
 
 def _excluded(m: Model, description: Description, accepting: Collection[str]) -> dict[str, str]:
-    """Return the joints that accept no commands, with the reason."""
+    """Return the reason for each joint that accepts no commands, by joint name."""
     excluded = {j.name: "is fixed" for j in description.joints if j.type == "fixed"}
     excluded |= dict.fromkeys(m.loop_names, "closes a loop and accepts no effort")
     excluded |= {

@@ -22,17 +22,17 @@ from rbdyn_ros.ros.common.parsing.single_joints import SingleJoints
 
 
 def xyzw(quat: ArrayLike) -> Array:
-    """Return wxyz quaternions (..., 4) in the order of ROS."""
+    """Return wxyz quaternions (..., 4) in the order of ROS, xyzw."""
     return np.asarray(quat, np.float64)[..., XYZW]
 
 
 def time_message(nanoseconds: int) -> Time:
-    """Return a time as a message."""
+    """Return a time [ns] as a message."""
     return Time(sec=_int32(nanoseconds // NANOSECONDS), nanosec=nanoseconds % NANOSECONDS)
 
 
 def _int32(seconds: int) -> int:
-    """Return seconds wrapped to the 32 bits of a Time: stamps of other nodes may exceed them."""
+    """Return seconds, wrapped to the 32 bits of a Time."""
     return (seconds + 2**31) % 2**32 - 2**31
 
 
@@ -53,13 +53,13 @@ def fill_vector(message: Any, numbers: Sequence[float]) -> None:
 
 
 def inertia_numbers(message: Any) -> tuple[float, tuple[float, ...], tuple[float, ...]]:
-    """Return mass, centre of mass, and Ixx Iyy Izz Ixy Ixz Iyz of a geometry_msgs/Inertia."""
+    """Return mass, centre of mass and Ixx Iyy Izz Ixy Ixz Iyz of a geometry_msgs/Inertia."""
     moments = (message.ixx, message.iyy, message.izz, message.ixy, message.ixz, message.iyz)
     return message.m, vector_numbers(message.com), moments
 
 
 def fill_inertia(message: Any, mass: float, com: Array, inertia: Array) -> None:
-    """Fill a geometry_msgs/Inertia: mass, centre (3,), and (6,) Ixx Iyy Izz Ixy Ixz Iyz."""
+    """Fill an Inertia: mass [kg], com [m], inertia (6,) Ixx Iyy Izz Ixy Ixz Iyz [kg m^2]."""
     message.m = float(mass)
     fill_vector(message.com, com.tolist())
     xx, yy, zz, xy, xz, yz = inertia.tolist()
@@ -70,7 +70,7 @@ def fill_inertia(message: Any, mass: float, com: Array, inertia: Array) -> None:
 def joint_state(
     joints: SingleJoints, stamp_ns: int, qpos: Array, qvel: Array, effort: Array
 ) -> JointState:
-    """Return a message of joint_states."""
+    """Return a message for joint_states; the arrays have the numbers of all joints."""
     message = JointState(name=list(joints.names))
     message.header.stamp = time_message(stamp_ns)
     message.position = qpos[joints.qposadr].tolist()
@@ -81,10 +81,11 @@ def joint_state(
 
 @dataclass(frozen=True, slots=True)
 class LinkFrames:
-    """A link of the TF tree: its frame in the Model and its parent frame.
+    """A link in the TF tree.
 
     Attributes:
-        parent: number of the parent frame, -1 for the world.
+        frame: number of the link's frame in the Model.
+        parent: number of the parent's frame; -1: the world.
     """
 
     frame: int
@@ -96,9 +97,10 @@ class LinkFrames:
 def tf_tree(
     m: Model, description: Description, world_frame: str, prefix: str
 ) -> tuple[list[LinkFrames], list[LinkFrames]]:
-    """Return the links that move relative to their parent, and the fixed links.
+    """Return the links that move relative to their parents, and the fixed links.
 
-    The parent of the root link is world_frame, unless this name is empty or is the root link.
+    `prefix` precedes the names of the links in TF. The parent of the root link is world_frame,
+    unless this name is empty or the name of the root link itself.
     """
     numbers = {name: k for k, name in enumerate(m.frame_names)}
     moving: list[LinkFrames] = []
@@ -125,12 +127,12 @@ class Poses:
 
     Args:
         m: the robot.
-        links: names of the links.
+        links: the links.
     """
 
     def __init__(self, m: Model, links: list[LinkFrames]) -> None:
         self.links = links
-        # frame 0 of these tables is the world
+        # entry 0 of these tables is the world, and entry k + 1 is frame k
         bodies = [0, *m.frame_bodyid.tolist()]
         offsets = np.vstack([np.zeros(3), m.frame_pos])
         turns = np.array([np.eye(3), *map(quat_to_mat, m.frame_quat)])
@@ -140,7 +142,7 @@ class Poses:
         self._turn = np.array([turns[list(pair)] for pair in pairs]).reshape(-1, 2, 3, 3)
 
     def at(self, xpos: Array, xmat: Array) -> Array:
-        """Return position and quaternion xyzw of each link in its parent frame (n, 7)."""
+        """Return position and quaternion xyzw of each link in its parent's frame (n, 7)."""
         R_body = xmat.reshape(-1, 3, 3)[self._body]
         R = R_body @ self._turn
         p = xpos[self._body] + np.einsum("nkij,nkj->nki", R_body, self._offset)
@@ -152,7 +154,7 @@ class Poses:
 
 
 def transforms(links: list[LinkFrames], stamp_ns: int, rows: Array) -> list[TransformStamped]:
-    """Return a message per link; rows as returned by Poses.at."""
+    """Return a message for each link; `rows` are the result of Poses.at."""
     messages = []
     for link, row in zip(links, rows.tolist(), strict=True):
         message = TransformStamped()
@@ -166,7 +168,7 @@ def transforms(links: list[LinkFrames], stamp_ns: int, rows: Array) -> list[Tran
 
 
 def odometry(message: Any, world: str, child: str) -> Any:
-    """Fill a nav_msgs/Odometry with marks, in the order of odometry_numbers; see Prepared."""
+    """Fill a nav_msgs/Odometry with the marks of Prepared, in the order of odometry_numbers."""
     marked(message, world).child_frame_id = child
     at, turn = message.pose.pose.position, message.pose.pose.orientation
     at.x, at.y, at.z, turn.x, turn.y, turn.z, turn.w = marks(0, 7)
@@ -187,7 +189,7 @@ def odometry_numbers(qpos: Array, qvel: Array) -> Array:
 
 
 def marked(message: Any, frame: str = "") -> Any:
-    """Return a message after giving it a frame and the stamp that Prepared replaces."""
+    """Set the frame of a message and the stamp that Prepared replaces; return the message."""
     message.header.stamp, message.header.frame_id = time_message(Prepared.MARK_STAMP), frame
     return message
 
@@ -203,14 +205,14 @@ def wrench_message(frame: str) -> WrenchStamped:
 class Prepared:
     """A message that is serialised once; afterwards only its numbers and stamps change.
 
-    This is four times as fast as filling and serialising a message. The offsets of the numbers are
-    found by marks in the serialised message. The only assumption about its layout, that doubles
-    and stamps are little-endian, is checked.
+    This is four times as fast as filling and serialising a message each time. Marks in the
+    serialised message show the offsets of the numbers. The only assumption about the layout, that
+    doubles and stamps are little-endian, is checked.
 
     Args:
-        message: message whose changing doubles are set by `mark`, in the order of the numbers,
-            and whose stamps are MARK_STAMP.
-        count: number of these doubles.
+        message: message in which the k-th number that changes is `mark(k)`, and the stamps are
+            MARK_STAMP.
+        count: number of these numbers.
 
     Attributes:
         content: the serialised message.
@@ -258,10 +260,10 @@ class Prepared:
 
 
 def mark(k: int) -> float:
-    """Return the mark of the k-th number of a message."""
+    """Return a double that marks the k-th number of a message."""
     return -1.2345678912345e200 * (1.0 + k * 2.0**-30)
 
 
 def marks(start: int, count: int) -> list[float]:
-    """Return consecutive marks."""
+    """Return the marks of `count` numbers from number `start` on."""
     return [mark(k) for k in range(start, start + count)]

@@ -10,7 +10,7 @@ from rbdyn_ros.runtime.types import EFFORT, IMPEDANCE, POSITION, VELOCITY
 
 #: Names of the modes of a joint, by number.
 MODES = ("effort", "position", "velocity", "impedance")
-#: Numbers that a mode needs.
+#: Kinds of numbers that a joint needs in each mode.
 NEEDED = {
     EFFORT: ("effort",),
     POSITION: ("position",),
@@ -24,10 +24,10 @@ PLURALS = {
     "stiffness": "values of stiffness",
     "damping": "values of damping",
 }
-#: Larger numbers might overflow in a servo. Efforts may be larger: they are clamped.
+#: Larger numbers could overflow in the joint's control. Efforts may be larger: they are clamped.
 LARGEST = 1e100
 
-#: The numbers of a message by kind, a key of PLURALS.
+#: The numbers of a message by kind; the kinds are the keys of PLURALS.
 Arrays = Mapping[str, Sequence[float]]
 
 
@@ -43,7 +43,7 @@ class Goal(NamedTuple):
 
 
 def goals_of(names: Sequence[str], modes: Iterable[int], arrays: Arrays) -> dict[str, Goal]:
-    """Return the goal of each joint; an empty array stands for zeros."""
+    """Return the goal of each joint by name; an empty array stands for zeros."""
     given = {kind: values for kind, values in arrays.items() if len(values)}
     rows = zip(*given.values(), strict=True)
     return {
@@ -53,7 +53,7 @@ def goals_of(names: Sequence[str], modes: Iterable[int], arrays: Arrays) -> dict
 
 
 def check_numbers(arrays: Arrays, names: Sequence[str], largest: float = LARGEST) -> None:
-    """Raise RbdynError if a number is not finite, or larger than allowed; efforts are clamped."""
+    """Raise RbdynError if a number is not finite or exceeds `largest`; efforts may exceed it."""
     for kind, values in arrays.items():
         most = math.inf if kind == "effort" else largest
         for k, value in enumerate(values):
@@ -63,12 +63,12 @@ def check_numbers(arrays: Arrays, names: Sequence[str], largest: float = LARGEST
 
 
 def owner(names: Sequence[str], k: int) -> str:
-    """Return the joint of number k as text, or "value k" if there are fewer names."""
+    """Return the joint of the k-th number for a message, or "value k" if there are fewer names."""
     return f"joint {quote(names[k])}" if k < len(names) else f"value {k}"
 
 
 def wrong_number(kind: str, whose: str, value: float, largest: float) -> RbdynError:
-    """Return the error about a number that is not finite, or larger than allowed."""
+    """Return the error about a number that is not finite or exceeds `largest`."""
     allowed = f"at most {exactly(largest)}" if math.isfinite(value) else "a finite number"
     return refusal(f"the {kind} of {whose} is {exactly(value)}; allowed is {allowed}")
 

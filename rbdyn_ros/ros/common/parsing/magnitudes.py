@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Check numbers from messages: numbers that are too large would overflow in products."""
+"""Refuse numbers in messages that are so large that their products would overflow."""
 
 import math
 from collections.abc import Sequence
@@ -9,7 +9,7 @@ from rbdyn_ros.checks.numbers import finite
 from rbdyn_ros.checks.rotations import unit_quaternion
 from rbdyn_ros.errors import RbdynError, refusal
 
-#: Arguments of the functions in rbdyn_ros.checks that refuse a request or a message.
+#: Arguments with which the functions of rbdyn_ros.checks refuse a request or a message.
 REQUEST: dict[str, Any] = {"error": RbdynError, "code": "request", "element": ""}
 #: Largest position and velocity [m, rad, m/s, rad/s]; the loop reports larger numbers as diverged.
 LARGEST_STATE = 1e6
@@ -29,7 +29,7 @@ def check_magnitude(what: str, numbers: object, largest: float) -> None:
 
 
 def check_pose(position: Sequence[float], quaternion: Sequence[float]) -> None:
-    """Raise RbdynError unless this is a pose with a unit quaternion."""
+    """Raise RbdynError if a position exceeds LARGEST_STATE or the quaternion has no norm of 1."""
     check_magnitude("the position", position, LARGEST_STATE)
     check_magnitude("the orientation", quaternion, LARGEST_STATE)
     if unit_quaternion(quaternion) is None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The joints of joint_states and of commands: joints with one coordinate."""
+"""Joints with one coordinate, which messages of states and commands can name."""
 
 from dataclasses import dataclass
 
@@ -13,10 +13,10 @@ from rbdyn_ros.model.model import Model
 
 @dataclass(frozen=True, slots=True)
 class SingleJoints:
-    """Joints with one coordinate, the joints of joint_states and of commands.
+    """Joints with one coordinate, which messages of states and commands can name.
 
     Attributes:
-        qposadr, dofadr: addresses in qpos_all and qvel_all.
+        qposadr, dofadr: addresses of the joints in qpos_all and qvel_all.
     """
 
     names: tuple[str, ...]
@@ -39,7 +39,7 @@ class SingleJoints:
         return SingleJoints._chosen(m, np.isin(np.arange(m.njnt), commanded_joints(m)))
 
     def below(self, prefix: str) -> "SingleJoints":
-        """Return the joints whose names begin with a prefix, by their names without it."""
+        """Return the joints whose names begin with a prefix, and remove it from the names."""
         chosen = np.array([name.startswith(prefix) for name in self.names], np.bool_)
         names = (name.removeprefix(prefix) for name in self.names if name.startswith(prefix))
         return SingleJoints(tuple(names), self.qposadr[chosen], self.dofadr[chosen])

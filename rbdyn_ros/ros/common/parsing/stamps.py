@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Stamps of messages: as text, and as ticks of the control loop."""
+"""Convert stamps of messages to text and to ticks of the control loop."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -9,7 +9,7 @@ from rbdyn_ros.nanoseconds import NANOSECONDS, nanoseconds
 
 
 def seconds(stamp_ns: int) -> str:
-    """Return a time in seconds, with all nine decimals."""
+    """Return a time [ns] as text in seconds with nine decimals."""
     whole, rest = divmod(abs(stamp_ns), NANOSECONDS)
     return f"{'-' if stamp_ns < 0 else ''}{whole}.{rest:09d}"
 
@@ -17,13 +17,13 @@ def seconds(stamp_ns: int) -> str:
 def check_age(header: Any, now_ns: int, timeout_ns: int, limit: str) -> None:
     """Raise RbdynError if a message is older than a timeout; a stamp of 0 means now.
 
-    A later stamp is of another clock, or of a clock that was reset: it does not show an age.
+    A stamp later than now is accepted: it comes from another clock, or from before a reset.
 
     Args:
         header: header of the message.
-        now_ns: time of the node that got it [ns].
-        timeout_ns: largest age [ns].
-        limit: name of the parameter with this age.
+        now_ns: present time of the node that received the message [ns].
+        timeout_ns: largest allowed age [ns].
+        limit: name of the parameter with this timeout, for the message of the error.
     """
     stamp = nanoseconds(header.stamp)
     age = now_ns - stamp

@@ -18,22 +18,22 @@ from rbdyn_ros.ros.common.parsing.stamps import seconds
 from rbdyn_ros.runtime.types import TrajectoryOrder
 
 MOST_POINTS = 100_000
-#: Up to this time [s], two times as doubles are distinct if they differ by a nanosecond.
+#: Largest time of a point [s]. Doubles up to this time distinguish nanoseconds.
 LONGEST = 1_000_000
-#: A later start means that the sender uses another clock [s].
+#: If a trajectory starts later than this from now [s], its sender probably uses another clock.
 LONGEST_WAIT = 3600.0
-#: Tolerance of limits for the rounding of decimals and sums [m or rad].
+#: A position may exceed its limits by this rounding error of decimals and sums [m or rad].
 ON_LIMIT = 1e-9
 #: Largest last velocity that counts as zero, as in joint_trajectory_controller.
 AT_REST = float(np.finfo(np.float32).eps)
 
-#: The arrays of a point by their kind.
+#: Fields of a JointTrajectoryPoint by kind.
 FIELDS = {"position": "positions", "velocity": "velocities", "acceleration": "accelerations"}
 
 
 @dataclass(frozen=True, slots=True)
 class TrajectoryPoints:
-    """The numbers of a message, (p, n) each; None for a kind that the message lacks."""
+    """The numbers of a message, each (points, joints); None: the message lacks this kind."""
 
     position: Array
     velocity: Array | None
@@ -41,7 +41,7 @@ class TrajectoryPoints:
 
 
 class TrajectoryParser:
-    """Checks trajectories and converts them: numbers, names, lengths, times, limits and start.
+    """Checks the numbers, names, lengths, times and limits of trajectories, and converts them.
 
     Trajectories are planned, so a trajectory that exceeds a limit is refused, not clamped.
 
@@ -59,11 +59,11 @@ class TrajectoryParser:
         self._speed = dict(zip(names, m.jnt_velocity[joints].tolist(), strict=True))
 
     def parse(self, message: Any, now_ns: int) -> TrajectoryOrder | None:
-        """Return the trajectory from now on, without its past points, or None for no points.
+        """Return the trajectory from now on, without points in the past; None: no points.
 
         Args:
-            message: trajectory_msgs/JointTrajectory. Stamp 0: it starts now. No points: stop the
-                present trajectory.
+            message: trajectory_msgs/JointTrajectory. With stamp 0 it starts now. Without points it
+                stops the present trajectory.
             now_ns: simulated time [ns].
 
         Raises:

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Services that compute: terms of the equation of motion and inverse kinematics."""
+"""Services that compute terms of the equation of motion or inverse kinematics."""

@@ -37,14 +37,14 @@ NO_NUMBERS: tuple[float, ...] = ()
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """A question, with the fields of rbdyn_interfaces/GetDynamics.
+    """A query; its fields are the fields of rbdyn_interfaces/GetDynamics.
 
     Attributes:
         name: joints with one coordinate of their own, in the order of the answer; empty: all.
-        position, velocity: a number per name [rad or m, rad/s or m/s]; empty: zeros.
-        acceleration, effort: a number per name, for inverse and forward dynamics; empty: zeros.
-        use_current_state: whether to take positions and velocities of the named joints from the
-            snapshot.
+        position, velocity: a number for each joint [rad or m, rad/s or m/s]; empty: zeros.
+        acceleration, effort: a number for each joint, for inverse and for forward dynamics
+            [rad/s^2 or m/s^2, N m or N]; empty: zeros.
+        use_current_state: whether the named joints have their present positions and velocities.
         jacobian_frame: link of the Jacobian; empty: no Jacobian.
         jacobian_reference: as for rb.frame_jacobian; empty: "local_world_aligned".
         include_gravity: whether gravity is in the bias and in inverse and forward dynamics.
@@ -76,12 +76,13 @@ class Query:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """The terms of an answer, in the order of `name`; terms that were not asked for are empty.
+    """The requested terms, for the joints `name` in this order; all other terms are empty.
 
     Attributes:
-        mass_matrix, coriolis_matrix: M and C, (n, n).
+        mass_matrix, coriolis_matrix: matrices M and C (n, n).
         jacobian: Jacobian of the frame (6, n), [angular; linear].
-        gravity_effort, bias_effort, inverse_dynamics, forward_dynamics: (n,).
+        gravity_effort, bias_effort, inverse_dynamics: efforts (n,) [N m or N].
+        forward_dynamics: accelerations (n,) [rad/s^2 or m/s^2].
         potential_energy, kinetic_energy: energies of the robot [J].
     """
 
@@ -102,10 +103,10 @@ class Snapshot:
     """The present state of a robot.
 
     Attributes:
-        plant: the Model, with payloads and gravity.
+        plant: the Model, with the present payloads and gravity.
         qpos, qvel: positions (nq,) and velocities (nv,).
         time: simulated time [s].
-        xfrc: (nbody, 6) force and torque on each body at its centre of mass, world axes.
+        xfrc: (nbody, 6) force [N] and torque [N m] on each body at its centre of mass, world axes.
     """
 
     plant: Model
@@ -116,7 +117,7 @@ class Snapshot:
 
 
 class Dynamics:
-    """Answers queries with a Model and a Data of its own."""
+    """Answers queries with its own copies of the Model and the Data; for one thread."""
 
     def __init__(self) -> None:
         self._plant: Model | None = None
@@ -144,18 +145,18 @@ class Dynamics:
         return Answer(joints.names, **found)
 
     def _use(self, plant: Model) -> None:
-        """Copy the Model, for options of its own, and make a Data for it.
+        """Copy the Model if it is new, without actuators, and set the options of queries.
 
-        Efforts of a query act on the joints, without delays and limits of actuators.
+        So the efforts of a query act on the joints, without delays or limits of actuators.
         """
         if plant is not self._plant:
             self._plant = plant
             self._m = without_actuators(plant).replaced()
             self._d = make_data(self._m)
         self._m.opt.gravity = plant.opt.gravity
-        # the energy of springs needs this option; inverse and forward dynamics set it again
+        # energies include springs; inverse and forward dynamics set this option again
         self._m.opt.passive = True
-        self._m.opt.exact_stops = False  # a query has no memory of friction
+        self._m.opt.exact_stops = False  # exact stops depend on the friction of the last step
         self._m.opt.integrator = "euler"  # Euler gives the qacc of continuous time
 
     def _computed(self, now: Snapshot, query: Query, joints: SingleJoints) -> dict[str, Any]:
@@ -197,7 +198,7 @@ class Dynamics:
         inverse(m, d)
         efforts: Array = d.qfrc_inverse.copy()
         if query.include_external_wrenches:
-            # tau = qfrc_inverse - sum J^T f
+            # qfrc_inverse = tau + sum J^T f, where the joints provide tau
             efforts -= _joint_forces_of(m, d, now.xfrc)
         return efforts[k]
 
@@ -213,7 +214,7 @@ class Dynamics:
 
 
 def named_joints(m: Model, names: Sequence[str]) -> SingleJoints:
-    """Return the named joints; all joints with one coordinate of their own if there are no names.
+    """Return the named joints; without names: all joints with one coordinate of their own.
 
     Raises:
         RbdynError: a joint is unknown, has no such coordinate or is named twice.
@@ -232,7 +233,7 @@ def named_joints(m: Model, names: Sequence[str]) -> SingleJoints:
 
 
 def _why_not(m: Model, name: str) -> str:
-    """Return a reason why a joint does not have a single coordinate of its own, or ""."""
+    """Return a reason why a joint does not have exactly one coordinate of its own, or ""."""
     j = m.jnt_names.index(name)
     if m.jnt_dofnum[j] != 1:
         return f"has {m.jnt_dofnum[j]} coordinates; joints need exactly one here"
@@ -248,7 +249,7 @@ def joint_numbers(joints: SingleJoints, kind: str, values: Sequence[float]) -> A
     """Return the values of a field (n,), one per joint, or None if the field is empty.
 
     Raises:
-        RbdynError: their number is wrong, or a value is not finite.
+        RbdynError: the number of values is wrong, or a value is not finite.
     """
     if not len(values):
         return None
@@ -269,7 +270,7 @@ def joint_numbers(joints: SingleJoints, kind: str, values: Sequence[float]) -> A
 
 
 def check_state(use_current_state: bool, **fields: Sequence[float]) -> None:
-    """Raise RbdynError if a query gives both use_current_state and numbers of a state."""
+    """Raise RbdynError if use_current_state is set and a field of the state is not empty."""
     for kind, values in fields.items():
         if use_current_state and len(values):
             text = f"the query has {kind} values and use_current_state; leave out one of them"
@@ -295,7 +296,7 @@ def _check_request(m: Model, query: Query) -> None:
 
 
 def _joint_forces_of(m: Model, d: Data, xfrc: Array) -> Array:
-    """Return sum J^T f, (nv,), of wrenches at the centres of mass, force before torque."""
+    """Return sum J^T f (nv,) of the wrenches xfrc (nbody, 6) of a Snapshot."""
     kinematics(m, d)
     total = np.zeros(m.nv)
     for body in np.flatnonzero(np.any(xfrc != 0.0, axis=1)).tolist():

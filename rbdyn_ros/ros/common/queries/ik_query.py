@@ -21,10 +21,10 @@ from rbdyn_ros.ros.common.queries.dynamics_query import joint_numbers, named_joi
 
 #: Code of the refusals.
 CODE = "ik-query"
-#: Number of starts of a search if the request gives no number.
+#: Default number of starting configurations of a search.
 ATTEMPTS = 100
-#: Largest number of starts of a request: other services, even `disarm`, wait up to a second for
-#: it.
+#: Largest number of starting configurations. Other services, even `disarm`, wait for the search,
+#: which can take up to a second.
 MOST_ATTEMPTS = 500
 
 
@@ -35,7 +35,7 @@ class IkAnswer:
     Attributes:
         name: joints with one coordinate of their own.
         position: (n,) positions of these joints [rad or m].
-        position_error, rotation_error: position error and rotation error of the frame [m], [rad].
+        position_error, rotation_error: errors of the frame's position [m] and rotation [rad].
     """
 
     name: tuple[str, ...]
@@ -45,7 +45,7 @@ class IkAnswer:
 
 
 class IkQueries:
-    """Answers rbdyn_interfaces/GetIk with a Data of its own; one thread at a time."""
+    """Answers rbdyn_interfaces/GetIk with a Data of its own; for one thread at a time."""
 
     def __init__(self) -> None:
         self._m: Model | None = None
@@ -57,8 +57,8 @@ class IkQueries:
         """Return a configuration that brings a frame to a pose.
 
         Args:
-            m: the robot, with geometries if distances are to be kept.
-            qpos: (nq,) its present position.
+            m: the robot; it needs geometries if the request avoids collisions.
+            qpos: (nq,) present positions.
             request: request of GetIk.
             world: name of the world's frame.
             prefix: prefix of the robot's frames in TF.
@@ -89,7 +89,7 @@ class IkQueries:
         return _answer(m, found)
 
     def _start(self, m: Model, request: Any) -> None:
-        """Write the start of the search to qpos, or raise RbdynError."""
+        """Write the start of the search from the request to qpos; RbdynError if it is invalid."""
         if len(request.name) != len(request.position):
             text = (
                 f"the numbers of names and positions are {len(request.name)} and "
@@ -108,7 +108,7 @@ class IkQueries:
 
 
 def _pose(pose: Any, position_only: bool) -> tuple[Array, Array | None]:
-    """Return the position and the rotation in a message.
+    """Return the position (3,) and the rotation (3, 3) in a geometry_msgs/Pose.
 
     The rotation is None if position_only.
     """

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reports of a node: answers of services, lines of the log and /diagnostics."""
+"""Reports of a node: responses of services, lines in the log and /diagnostics."""

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The edge between the library and ROS: an error becomes `success, message`, or a line of the log.
+"""Convert errors of the library to responses of services and lines in the log.
 
-Code behind a topic, service or action raises RbdynError to refuse. This error is caught only here.
+Code behind a topic, service or action raises RbdynError to refuse. Only this module catches it.
 """
 
 import time
@@ -17,10 +17,10 @@ from rbdyn_ros.ros.common.reports.throttle import Throttle
 
 
 def attempt(act: Callable[[], str | None]) -> tuple[bool, str]:
-    """Return whether an action succeeded, and its message or the reason why it is refused.
+    """Call `act`; return whether it succeeded, and its message or the reason for its refusal.
 
     Args:
-        act: returns the message of its success, or None; raises RbdynError to refuse.
+        act: returns a message about its success, or None; raises RbdynError to refuse.
     """
     try:
         return True, act() or ""
@@ -35,8 +35,8 @@ def serve(node: Node, kind: Any, name: str, act: Callable[[Any, Any], str | None
         node: node that offers it.
         kind: type of the service.
         name: name of the service.
-        act: gets the request and the response, whose other fields it may fill; returns the
-            message of its success, or None; raises RbdynError to refuse.
+        act: called with the request and the response, whose other fields it may fill; returns a
+            message about its success, or None; raises RbdynError to refuse.
     """
     node.create_service(kind, name, answered(act), qos_profile=SERVICES)
 
@@ -52,13 +52,13 @@ def answered(act: Callable[[Any, Any], str | None]) -> Callable[[Any, Any], Any]
 
 
 def parameters_result(act: Callable[[], None]) -> SetParametersResult:
-    """Return whether a change of parameters succeeded; `act` raises RbdynError to refuse it."""
+    """Call `act`, which raises RbdynError to refuse a change of parameters; return the result."""
     done, why = attempt(act)
     return SetParametersResult(successful=done, reason=why)
 
 
 class MessageLog:
-    """Counts accepted and rejected messages; logs one rejection per topic and second.
+    """Counts accepted and rejected messages; logs at most one rejection per topic and second.
 
     Args:
         warn: logs a line.
@@ -78,7 +78,7 @@ class MessageLog:
         return sum(throttle.count for throttle in self._rejected.values())
 
     def reject(self, topic: str, why: str) -> None:
-        """Count a rejected message; log it unless its topic had a line in the log just before."""
+        """Count a rejected message; log it unless its topic had a log line just before."""
         throttle = self._rejected.setdefault(topic, Throttle())
         if throttle.due(time.monotonic()):
             self._warn(f"refused a message on {topic}: {why} (refused so far: {throttle.count})")
@@ -92,9 +92,9 @@ class MessageLog:
         depth: int = 10,
         **more: Any,
     ) -> None:
-        """Subscribe to a topic, with a queue of `depth` messages.
+        """Subscribe to a topic with a queue of `depth` messages.
 
-        The other arguments are those of `receiver` and `node.create_subscription`.
+        `take` is as for `receiver`; `more` are arguments of `node.create_subscription`.
         """
         receive = self.receiver(topic, take)
         node.create_subscription(kind, topic, receive, reliable(depth), **more)
@@ -103,7 +103,7 @@ class MessageLog:
         """Return the callback of a subscription.
 
         Args:
-            topic: name in the log.
+            topic: name of the topic for the log.
             take: is called with each message; raises RbdynError to refuse it.
         """
 
@@ -113,7 +113,7 @@ class MessageLog:
         return receive
 
     def passed(self, topic: str, take: Callable[[Any], object], message: Any) -> bool:
-        """Pass a message on; return whether it was accepted. Arguments as for `receiver`."""
+        """Call `take` with a message; return whether it was accepted. See `receiver`."""
         try:
             take(message)
         except RbdynError as error:

@@ -13,7 +13,7 @@ from rbdyn_ros.ros.common.reports.status import Status
 
 
 class Diagnostics:
-    """Publishes /diagnostics if diagnostic_msgs is installed, otherwise warns.
+    """Publishes /diagnostics; if diagnostic_msgs is not installed, logs a warning instead.
 
     Args:
         node: node that publishes.
@@ -31,7 +31,7 @@ class Diagnostics:
             )
 
     def publish(self, rows: Sequence[tuple[Node, str, Status]]) -> None:
-        """Publish statuses, each with its node and the name of the hardware."""
+        """Publish statuses; each row has the node, the name of the hardware and the status."""
         if self._array is None:
             return
         message = self._array(status=[_status_message(*row) for row in rows])

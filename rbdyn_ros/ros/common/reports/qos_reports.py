@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Log the node with an incompatible QoS on one of our topics, and the remedy.
+"""Log which node has an incompatible QoS on one of our topics, and how to mend it.
 
 A publisher and a subscription with incompatible QoS exchange no messages, and ROS 2 does not name
 the other node.
@@ -28,11 +28,11 @@ from rbdyn_ros.ros.common.graph.endpoints import UNKNOWN, full_name
 
 #: Delay from the event to the log line [s]: a node's name appears in the graph after its topics.
 PATIENCE = 1.0
-#: Number of lines remembered per topic, so that no line is repeated.
+#: Number of log lines remembered for each topic, so that no line is repeated.
 REMEMBERED = 16
 
-#: For each policy: a function that returns whether a publisher is weak, a function that returns
-#: whether a subscription is demanding, and the names of both values.
+#: For each policy: functions that return whether a publisher offers only the weak value, and
+#: whether a subscription demands the strong value; and the names of both values.
 _Test = Callable[[QoSProfile], bool]
 _POLICIES: dict[int, tuple[_Test, _Test, str, str]] = {
     int(QoSPolicyKind.RELIABILITY): (
@@ -91,7 +91,7 @@ class _Report:
         self._node.destroy_timer(self._timer)
         self._timer = None
         noticed, self._policies = self._policies, set()
-        # an event has only the last policy, so the graph shows the other policies
+        # an event names only the last incompatible policy, so check the others in the graph
         for policy in sorted(noticed | set(_POLICIES)):
             nodes = self._others(policy)
             line = log_line(self._topic, policy, nodes, publishes=self._publishes)
@@ -100,7 +100,7 @@ class _Report:
                 self._node.get_logger().warning(line)
 
     def _others(self, policy: int) -> list[str]:
-        """Return the incompatible nodes in the graph."""
+        """Return the nodes in the graph that are incompatible with our end in this policy."""
         if policy not in _POLICIES:
             return []
         weak, demanding = _POLICIES[policy][:2]
@@ -121,10 +121,10 @@ def log_line(topic: str, policy: int, nodes: Sequence[str], *, publishes: bool) 
     """Return the line of the log: the incompatibility and its remedy.
 
     Args:
-        topic: full name.
-        policy: a QoSPolicyKind.
-        nodes: nodes at the other end; empty: unknown.
-        publishes: whether our end publishes.
+        topic: full name of the topic.
+        policy: number of the QoSPolicyKind.
+        nodes: names of the nodes at the other end; empty: unknown.
+        publishes: whether our end publishes; otherwise it subscribes.
     """
     who = f"node {', '.join(nodes)}" if nodes else "an unknown node"
     theirs, ours = ("subscription", "publisher") if publishes else ("publisher", "subscription")

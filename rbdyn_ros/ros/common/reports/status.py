@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One line of a diagnosis, independent of ROS."""
+"""The status of a part, for /diagnostics; this module does not need ROS."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -16,12 +16,12 @@ class Level(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class Status:
-    """One line of a diagnosis.
+    """The status of a part of a node, published on /diagnostics.
 
     Attributes:
-        name: subject, such as loop or arm.
+        name: name of the part, such as loop or arm.
         message: the problem, or the state if there is no problem.
-        values: the numbers behind it, as text.
+        values: measured values as text, by name.
     """
 
     name: str

@@ -3,12 +3,12 @@
 
 import math
 
-#: Interval between two reports that pass [s].
+#: Shortest interval between two reports that are logged [s].
 INTERVAL = 1.0
 
 
 class Throttle:
-    """Passes on one report per interval, and counts all reports."""
+    """Lets one report per INTERVAL pass, and counts all reports."""
 
     def __init__(self) -> None:
         self.count = 0

@@ -14,7 +14,7 @@ from rbdyn_ros.errors import exactly, quote, refusal
 from rbdyn_ros.ros.common.settings.parameters import Parameter, group
 
 PLANAR = "planar"
-#: The parts of a Twist that a base can have, in the order vx, vy, wz, and the other parts.
+#: The parts of a Twist that a base can follow, in the order vx, vy, wz; then the other parts.
 PARTS = (("linear", "x"), ("linear", "y"), ("angular", "z"))
 OTHERS = (("linear", "z"), ("angular", "x"), ("angular", "y"))
 
@@ -63,11 +63,11 @@ def limits_of(values: SimpleNamespace) -> TwistLimits:
 
 
 def twist_of(message: Any, frame: str, stamped: bool) -> Array:
-    """Return the twist (vx, vy, wz) of a Twist or a TwistStamped (3,) [m/s, rad/s].
+    """Return vx, vy and wz (3,) of a Twist, or of a TwistStamped if `stamped` [m/s, rad/s].
 
     Raises:
-        RbdynError: a number is not finite, the base cannot have such a part, or the frame is not
-            the frame of the base.
+        RbdynError: a number is not finite, a part that a base cannot follow is not 0, or the frame
+            of the message is not `frame`.
     """
     if stamped and message.header.frame_id not in ("", frame):
         found = quote(message.header.frame_id)

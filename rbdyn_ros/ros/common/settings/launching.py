@@ -17,9 +17,9 @@ from rbdyn_ros.errors import did_you_mean, listing, quote
 from rbdyn_ros.ros.common.settings.parameters import Parameter
 
 BOOLEAN = ("true", "false")
-#: An empty text in an argument, as in YAML.
+#: Arguments that mean the empty string, as in YAML.
 EMPTY = ("''", '""')
-#: Number of executables in an error.
+#: Largest number of executables that an error lists.
 SHOWN = 8
 #: Environment variables with which the user limits discovery.
 DISCOVERY = ("ROS_AUTOMATIC_DISCOVERY_RANGE", "ROS_LOCALHOST_ONLY")
@@ -71,8 +71,8 @@ def parameter_arguments(
 
     Args:
         of: the node.
-        defaults: defaults of the arguments; otherwise empty: the value of params_file or of the
-            node.
+        defaults: defaults of arguments by name. The default of all other arguments is empty, which
+            means the value of params_file or the node's default.
     """
     arguments = []
     for parameter in of.table:
@@ -98,9 +98,9 @@ def given(context: Any, of: Executable) -> dict[str, str]:
 
 
 def plain(text: str) -> str:
-    """Return the value of an argument; '' is the empty text.
+    """Return the value of a launch argument; two quotes mean the empty string.
 
-    `ros2 launch` refuses `name:=` as malformed, so that an empty text has to be typed with quotes.
+    `ros2 launch` refuses `name:=` as malformed, so users type two quotes for an empty string.
     """
     return "" if text in EMPTY else text
 
@@ -108,7 +108,7 @@ def plain(text: str) -> str:
 def check_executable(package: str, executable: str, hint: str = "") -> None:
     """Raise RuntimeError if a package or its executable is not installed.
 
-    launch finds out when it starts the process, and then leaves other processes running.
+    Without this check, launch fails only when it starts the process, and leaves others running.
     """
     try:
         folder = Path(get_package_prefix(package)) / "lib" / package
@@ -123,7 +123,7 @@ def check_executable(package: str, executable: str, hint: str = "") -> None:
 
 
 def check_file(argument: str, path: str) -> None:
-    """Raise RuntimeError if an argument is neither empty nor an existing file."""
+    """Raise RuntimeError if the path in an argument is neither empty nor an existing file."""
     if path and not Path(path).is_file():
         raise RuntimeError(f"{argument} is '{path}', which is not a file")
 
@@ -141,10 +141,10 @@ def node(
     Args:
         of: executable of the node.
         namespace: namespace of the node.
-        weak: parameters that the file overrides.
+        weak: parameters that the file may override.
         file: path of a YAML file with parameters, or empty.
         strong: parameters that override the file; strings are YAML.
-        remappings: remapped topics.
+        remappings: pairs of a topic and its new name.
 
     Raises:
         RuntimeError: the executable or the file is missing.
@@ -166,9 +166,9 @@ def node(
 def _strong_file(of: Executable, strong: Mapping[str, Any]) -> str:
     """Write parameters to a file that overrides all other files; return its path.
 
-    In ROS 2 an entry with a node name overrides /** in any other file and in -p; of the matching
-    node names the last name counts. The entry of this file comes last and matches every node of
-    the executable.
+    In ROS 2 an entry with a node name overrides /** in any other file and in -p. If several node
+    names match, the last entry counts. The entry of this file comes last, and matches every node
+    of the executable.
     """
     texts = {p.name for p in of.table if isinstance(p.default, str)}
     values = {name: v if name in texts else _value(v) for name, v in strong.items()}
@@ -177,7 +177,7 @@ def _strong_file(of: Executable, strong: Mapping[str, Any]) -> str:
 
 
 def _value(text: Any) -> Any:
-    """Return the value of a YAML string, or the string if no parameter can have this value."""
+    """Return the value in a YAML string; the string itself if no parameter can have this value."""
     if not isinstance(text, str):
         return text
     try:
@@ -190,7 +190,7 @@ def _value(text: Any) -> Any:
 
 
 def temporary(text: str, suffix: str) -> str:
-    """Write a file that other processes read; return its path."""
+    """Write a text to a new temporary file for other processes; return its path."""
     with tempfile.NamedTemporaryFile(
         "w", suffix=suffix, prefix="rbdyn_", delete=False, encoding="utf-8"
     ) as file:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Parameters of a node: each is a row of a table, from which it is declared and checked.
+"""Parameters of a node: each parameter is declared and checked from its row of a table.
 
 The files in config/ and the tables in docs/reference/ are printed from the same rows by
 tools/docs.py.
@@ -23,16 +23,17 @@ class Parameter:
 
     Attributes:
         name: full name; nested parameters have dots.
-        default: also gives the type: a tuple is a list of strings, a list is a list of doubles.
-        doc: a phrase of one line, without the unit.
+        default: default value, which also sets the type: a tuple stands for a list of strings, a
+            list for a list of doubles.
+        doc: description in one line, without the unit.
         unit: unit of a number; empty: no unit.
         low, high: range of a number, both allowed; infinite: no bound.
         choices: strings that are allowed; empty: any string.
         live: whether it can be changed while the node runs.
-        fixed: whether a list has as many numbers as its default; otherwise it has one number, or a
-            number per joint.
-        role: heading under which it is printed.
-        setting: field of the library's settings that it becomes; empty: the field of its name.
+        fixed: whether a list must have as many numbers as its default; otherwise it has one
+            number, or one number for each joint.
+        role: heading of its section in the documentation.
+        setting: field of the library's settings that it sets; empty: the field of the same name.
     """
 
     name: str
@@ -49,7 +50,7 @@ class Parameter:
 
     @property
     def type(self) -> str:
-        """Type in the words of ROS 2 interfaces."""
+        """Name of the type in ROS 2, such as double."""
         if isinstance(self.default, tuple):
             return "string[]"
         if isinstance(self.default, list):
@@ -59,7 +60,7 @@ class Parameter:
 
     @property
     def allowed(self) -> str:
-        """Values that are allowed."""
+        """Allowed values in words."""
         if self.choices:
             return "one of " + ", ".join(choice or '""' for choice in self.choices)
         if isinstance(self.default, bool):
@@ -77,14 +78,14 @@ class Parameter:
 
     @property
     def description(self) -> str:
-        """The doc with its unit."""
+        """The `doc` with the unit."""
         return f"{self.doc} [{self.unit}]" if self.unit else self.doc
 
     def checked(self, value: object) -> Any:
         """Return the value in the type of the default.
 
         Raises:
-            ParameterError: its type is wrong or it is out of range.
+            ParameterError: the value has the wrong type or is out of range.
         """
         accepted = self._converted(value)
         if accepted is None:
@@ -124,9 +125,9 @@ class Parameter:
 
 
 def _names(value: Any) -> list[str] | None:
-    """Return a list of names, or None for any other value.
+    """Return the value if it is a list of names, or None if it is anything else.
 
-    ROS hands over an empty list as no value or one empty string.
+    ROS passes an empty list as no value, or as a list with one empty string.
     """
     if value is None:
         return []
@@ -140,7 +141,7 @@ Table = Iterable[Parameter]
 
 
 def group(role: str, *rows: Parameter) -> tuple[Parameter, ...]:
-    """Return the rows with a role."""
+    """Return the rows with this role set."""
     return tuple(replace(row, role=role) for row in rows)
 
 
@@ -153,7 +154,7 @@ def per_joint(
     high: float = 1e6,
     **more: Any,
 ) -> Parameter:
-    """Return a list of numbers, one for all joints or one per joint."""
+    """Return a parameter that is one number for all joints, or a list with one for each joint."""
     return Parameter(name, [default], doc, unit, low, high, fixed=False, **more)
 
 
@@ -165,11 +166,10 @@ def declare(
     Args:
         node: declares them.
         table: the parameters.
-        defaults: defaults by name, which replace the defaults of the table; None: all defaults are
-            from the table.
+        defaults: values by name that replace defaults of the table; None: none are replaced.
 
     Raises:
-        ParameterError: with every value that is not allowed.
+        ParameterError: values are not allowed; the message names all of them.
     """
     found = {
         parameter.name: _declare_one(
@@ -194,7 +194,7 @@ def _declare_one(node: "Node", parameter: Parameter, default: Any) -> Any:
 
 
 def declare_facts(node: "Node", facts: Mapping[str, Any]) -> None:
-    """Declare read-only parameters that describe the robot to other nodes, by name."""
+    """Declare read-only parameters, by name, which describe the robot to other nodes."""
     from rcl_interfaces.msg import ParameterDescriptor
 
     for name, value in facts.items():
@@ -203,10 +203,10 @@ def declare_facts(node: "Node", facts: Mapping[str, Any]) -> None:
 
 
 def live(changes: Mapping[str, Any], table: Table) -> dict[str, Any]:
-    """Return the checked values of the changes whose parameters are in a table.
+    """Return the checked new values of parameters that are in a table, by name.
 
     Raises:
-        ParameterError: with every value that is not allowed.
+        ParameterError: values are not allowed; the message names all of them.
     """
     known = {parameter.name: parameter for parameter in table}
     values: dict[str, Any] = {}
@@ -238,7 +238,7 @@ def unknown(node: "Node", table: Table, others: tuple[str, ...] = ()) -> list[st
     Args:
         node: the node that has declared its parameters.
         table: the declared parameters.
-        others: prefixes of further parameters.
+        others: prefixes of names that are allowed besides the table.
     """
     known = [parameter.name for parameter in table]
     return [

@@ -30,7 +30,7 @@ REALTIME = Parameter(
     "SCHED_FIFO and locked memory; enforce: required, try: used if permitted, off: not requested",
     choices=MODES,
 )
-#: Parameters of the compensation by the controller inside an arm, behind its driver.
+#: Parameters about efforts that an arm's own controller, behind its driver, adds or compensates.
 OF_THE_DRIVER = (
     Parameter("robot_compensates_gravity", False, "the arm's own controller adds gravity "
         "compensation, without payloads"),

@@ -17,7 +17,7 @@ def specialized(node: Node, what: str, compile_code: Callable[[], T]) -> T:
 
     Args:
         node: node that logs.
-        what: beginning of the log line.
+        what: beginning of the log line, before the duration.
         compile_code: returns the code, or raises ModelError.
 
     Raises:

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The tool of an arm on topics: twists, its marker and external wrenches."""
+"""Topics about an arm's tool: twists, the interactive marker and external wrenches."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The topics ~/external_effort and ~/external_wrench: efforts of the surroundings on a robot."""
+"""The topics ~/external_effort and ~/external_wrench: efforts that act on a robot from outside."""
 
 from collections.abc import Callable, Collection
 from types import SimpleNamespace
@@ -56,7 +56,7 @@ class ExternalTopics:
             self._wrench = node.create_publisher(WrenchStamped, "~/external_wrench", reliable(100))
 
     def prepare(self, m: Model) -> Callable[[], None]:
-        """Prepare for a Model with other objects; return the function that switches to it."""
+        """Prepare to observe a new Model of the robot; return the function that switches to it."""
         observer, free = MomentumObserver(m, self._gain), SingleJoints.free(m)
         dofs = {
             name: dof
@@ -73,7 +73,7 @@ class ExternalTopics:
         return commit
 
     def publish(self, stamp_ns: int) -> None:
-        """Publish the estimates after the last update of the observer."""
+        """Publish the observer's newest estimates with a stamp [ns]."""
         efforts = self.observer.residual[self._dofs]
         quiet = not (np.abs(efforts) > self._threshold).any()
         shown = np.zeros_like(efforts) if quiet else efforts

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Twists of a tool as messages, the parameters of the motion, and its status."""
+"""Messages with twists of a tool, the parameters of its motion, and its status."""
 
 from dataclasses import fields
 from types import SimpleNamespace
@@ -16,7 +16,7 @@ from rbdyn_ros.ros.common.graph.qos import LATCHED
 from rbdyn_ros.ros.common.settings.parameters import Parameter, group
 
 TOPIC, STATUS = "~/twist", "~/servo_status"
-#: `~/servo_status` of a tool at rest.
+#: Text on `~/servo_status` while the tool rests.
 HOLDING = "holding"
 #: The largest number of a twist [m/s, rad/s].
 LARGEST = 1e6
@@ -50,10 +50,10 @@ PARAMETERS = group(
 
 
 def servo_settings(values: SimpleNamespace, frame: str) -> ServoSettings | None:
-    """Return the settings of the parameters, for the link of a tool, or None if there is no link.
+    """Return the settings from the parameters for the tool link `frame`; None if it is empty.
 
     Raises:
-        ParameterError: a value is not allowed, or a marker has no link.
+        ParameterError: a value is not allowed, or a marker is requested without a link.
     """
     names = (field.name for field in fields(ServoSettings) if field.name != "frame")
     given = {name: getattr(values, f"servo.{name}") for name in names} | {"frame": frame}
@@ -67,7 +67,7 @@ def servo_settings(values: SimpleNamespace, frame: str) -> ServoSettings | None:
 
 
 def servo_twist(message: Any) -> Array:
-    """Return a TwistStamped as (6,) angular, then linear [rad/s, m/s].
+    """Return the twist of a TwistStamped (6,): angular [rad/s], then linear [m/s].
 
     Raises: RbdynError: a number is not finite, or larger than LARGEST.
     """
@@ -83,7 +83,7 @@ def servo_twist(message: Any) -> Array:
 
 
 class ServoStatus:
-    """Publishes the status of a tool under twists, and logs the reason of a slow motion.
+    """Publishes the status of a tool that follows twists, and logs why it moves slower than asked.
 
     Args:
         node: node that publishes and logs.
@@ -96,7 +96,7 @@ class ServoStatus:
         self._publisher.publish(String(data=HOLDING))
 
     def moves(self, rates: JointRates) -> None:
-        """Note the rates of a step."""
+        """Publish that the tool moves with these joint rates, or why it is slowed."""
         reason = reason_text(rates, self._names)
         text = (
             "moving" if not reason else f"{'slowed' if rates.scale > 0.0 else 'halted'}: {reason}"
@@ -107,11 +107,11 @@ class ServoStatus:
         self._say(text)
 
     def halts(self, why: str) -> None:
-        """Note that the tool stops although twists arrive."""
+        """Publish that the tool stops although twists arrive, and why."""
         self._say(f"halted: {why}")
 
     def holds(self) -> None:
-        """Note that the tool rests."""
+        """Publish that the tool rests."""
         self._say(HOLDING)
 
     def _say(self, text: str) -> None:

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A tool as an interactive marker for RViz: while the mouse drags it, the tool follows.
+"""An interactive marker of a tool for RViz: while the mouse drags the marker, the tool follows.
 
-The topics are those of interactive_markers: ~/tool_marker/update, ~/tool_marker/feedback and the
+As in interactive_markers the topics are ~/tool_marker/update, ~/tool_marker/feedback and the
 service ~/tool_marker/get_interactive_markers.
 """
 
@@ -26,17 +26,16 @@ from rbdyn_ros.ros.common.parsing.magnitudes import check_pose
 from rbdyn_ros.ros.common.reports.answer import MessageLog
 
 NAME, TOPIC = "tool", "~/tool_marker"
-#: A dragged marker without a pose for this time is lost [s]; RViz sends
-#: a pose at least every 0.25 s.
+#: A drag ends if no pose has arrived for this time [s]; RViz sends a pose at least every 0.25 s.
 LOST = 0.6
 #: Interval of the updates of a marker that is not dragged [s].
 PERIOD = 0.1
 #: Size of the handles [m].
 SCALE = 0.2
-#: Rate at which the tool approaches the marker [1/s], and largest share of the distance that it
-#: may move by one twist: the next twist may be late.
+#: Rate at which the tool approaches the marker [1/s], and largest share of the distance that one
+#: twist may cover, because the next twist may be late.
 GAIN, SHARE = 4.0, 0.5
-#: Orientations wxyz that rotate x of a handle into x, z and y.
+#: Orientations wxyz of the handles, which rotate the x axis to the x, z and y axis.
 _AXES = {
     "x": (math.sqrt(0.5), math.sqrt(0.5), 0.0, 0.0),
     "z": (math.sqrt(0.5), 0.0, math.sqrt(0.5), 0.0),
@@ -46,7 +45,7 @@ _AXES = {
 
 @dataclass(frozen=True, slots=True)
 class DragGoal:
-    """Goal of a dragged marker: position (3,) [m], rotation (3, 3), time [s] and client."""
+    """Pose of a dragged marker: position (3,) [m], rotation (3, 3), time [s] and client."""
 
     place: Array
     R: Array
@@ -55,13 +54,13 @@ class DragGoal:
 
 
 class ToolMarker:
-    """Serves the marker; `twist` and `show` are for one thread.
+    """Serves the marker of a tool; only one thread may call `twist` and `show`.
 
     Args:
-        node: node that serves it.
-        frame: frame of its poses.
-        log: log of refused messages.
-        timeout: time for which a twist counts [s].
+        node: node that serves the marker.
+        frame: frame of the marker's poses.
+        log: counts and logs refused messages.
+        timeout: time after which a twist expires [s].
 
     Raises:
         ImportError: visualization_msgs is not installed.
@@ -73,8 +72,8 @@ class ToolMarker:
         srv = importlib.import_module("visualization_msgs.srv")
         self._frame, self._count, self._due = frame, 0, -math.inf
         self._goal: DragGoal | None = None
-        self._lock = threading.Lock()  # guards the goal
-        self._led = False  # the last twist led to a goal
+        self._lock = threading.Lock()  # guards _goal
+        self._led = False  # whether the last `twist` moved the tool towards a goal
         self._pose = np.zeros(3), np.array([1.0, 0.0, 0.0, 0.0])
         self._updates = node.create_publisher(
             self._msg.InteractiveMarkerUpdate, f"{TOPIC}/update", reliable(100)
@@ -90,13 +89,13 @@ class ToolMarker:
         )
 
     def twist(self, place: Array, R: Array) -> Array | None:
-        """Return the twist (6,) of the tool towards the marker, or None while nobody drags it.
+        """Return the twist (6,) of the tool towards the dragged marker, or None without a drag.
 
-        After the end of a drag the twist is zero once, so that the tool stops at once.
+        At the end of a drag the twist is zero once, so that the tool stops at once.
 
         Args:
             place: (3,) position of the tool in the frame of the marker [m].
-            R: (3, 3) its rotation.
+            R: (3, 3) rotation of the tool in this frame.
         """
         goal = self._present()
         led, self._led = self._led, goal is not None
@@ -105,7 +104,7 @@ class ToolMarker:
         return towards(place, R, goal.place, goal.R, self._gain)
 
     def _present(self) -> DragGoal | None:
-        """Return the goal; None if there is none, or if it is lost."""
+        """Return the pose of the dragged marker; None without a drag, or if RViz is silent."""
         with self._lock:
             if self._goal is not None and time.monotonic() - self._goal.since > LOST:
                 self._goal = None
@@ -117,7 +116,7 @@ class ToolMarker:
             self._goal, self._led = None, False
 
     def show(self, place: Array, R: Array) -> None:
-        """Show the tool, unless the marker is dragged; the arguments are those of `twist`."""
+        """Move the marker to the tool, unless it is dragged; arguments as for `twist`."""
         now = time.monotonic()
         if now < self._due:
             return
@@ -189,7 +188,7 @@ class ToolMarker:
 def open_marker(
     node: Node, values: SimpleNamespace, frame: str, log: MessageLog
 ) -> ToolMarker | None:
-    """Return the marker, or None if it is off or not installed; arguments as for ToolMarker."""
+    """Return the marker; None if it is off or visualization_msgs is missing. See ToolMarker."""
     if not getattr(values, "servo.marker"):
         return None
     try:

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The low-level interface of Unitree's robots: their motors, and the messages LowCmd, LowState."""
+"""The low-level interface of Unitree's robots: motors, and the messages LowCmd and LowState."""

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""LowCmd and LowState as rows of numbers: as C structures for their checksum, and on the wire.
+"""Convert LowCmd and LowState to rows of numbers, and rows to messages with a checksum.
 
-The checksum `crc` is the CRC-32 with polynomial 0x04C11DB7 and initial value 0xFFFFFFFF, without
-reflection, over the 32-bit words of the C structure with the same fields, without its last word,
-which is `crc` itself. `motor_crc.cpp` of unitree_ros2 computes it so.
+The checksum `crc` is a CRC-32 with polynomial 0x04C11DB7 and initial value 0xFFFFFFFF, without
+reflection. It covers the 32-bit words of the C structure with the same fields, except the last
+word, which is `crc` itself. `motor_crc.cpp` of unitree_ros2 computes the same checksum.
 """
 
 import functools
@@ -16,8 +16,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-#: Format characters of Python's `struct` for the types of ROS fields. The alignment of a type is
-#: its size.
+#: Format characters of Python's `struct` for the types of ROS fields. Each type is aligned to its
+#: size.
 CODES = {
     "uint8": "B",
     "int8": "b",
@@ -55,7 +55,7 @@ class UnitreeRecord:
         kind: class of the message.
 
     Attributes:
-        places: the index of each number in a row, by name, such as `motor_state[3].q`.
+        places: index in a row by the name of a number, such as `motor_state[3].q`.
     """
 
     def __init__(self, kind: Any) -> None:
@@ -74,13 +74,13 @@ class UnitreeRecord:
         return list(_numbers(message, self._kind))
 
     def crc(self, row: list[Any]) -> int:
-        """Return the checksum of a row, which does not depend on the last number of the row."""
+        """Return the checksum of a row, which covers all numbers but the last."""
         words = np.frombuffer(self._memory.pack(*row)[:-4], "<u4")
         data = words.astype(">u4").tobytes().translate(REVERSED)
         return int(f"{~zlib.crc32(data) & 0xFFFFFFFF:032b}"[::-1], 2)
 
     def message(self, row: list[Any]) -> bytes:
-        """Return the serialised message of a row, with its checksum."""
+        """Return the serialised message of a row, after setting its checksum."""
         row[-1] = self.crc(row)
         return CDR + self._wire.pack(*row)
 
@@ -100,7 +100,7 @@ def _fields(kind: Any) -> tuple[RecordField, ...]:
 
 
 def _leaves(kind: Any, prefix: str) -> Iterator[tuple[str, str]]:
-    """Yield the name and the code of each number."""
+    """Yield the name, after a prefix, and the format character of each number of a message."""
     for name, base, count, is_array in _fields(kind):
         for k in range(count):
             place = f"{prefix}{name}[{k}]" if is_array else f"{prefix}{name}"
@@ -122,7 +122,7 @@ def _numbers(message: Any, kind: Any) -> Iterator[Any]:
 
 
 def _structure(kind: Any) -> tuple[str, int]:
-    """Return the format of a C structure with padding, and its alignment."""
+    """Return the format of the C structure of a message, with padding; and its alignment."""
     text, offset, most = "", 0, 1
     for _, base, count, _ in _fields(kind):
         part, align = (CODES[base], 0) if isinstance(base, str) else _structure(base)
@@ -135,7 +135,7 @@ def _structure(kind: Any) -> tuple[str, int]:
 
 
 def _wire(codes: list[str]) -> str:
-    """Return the format of CDR, where each number is aligned to its size."""
+    """Return the format of these codes in CDR, which aligns each number to its size."""
     text, offset = "", 0
     for code in codes:
         size = struct.calcsize("<" + code)

@@ -15,7 +15,7 @@ from rbdyn_ros.errors import Finding, ParameterError, did_you_mean, listing
 from rbdyn_ros.ros.common.settings.parameters import Parameter
 
 LOW_CMD, LOW_STATE = "lowcmd", "lowstate"
-#: Values of a motor's `mode`. For most motors of B2 and H1 the value SERVO means on.
+#: Values of a motor's `mode`. For most motors of B2 and H1, SERVO means on instead of ON.
 OFF, ON, SERVO = 0, 1, 10
 #: With this `q` or more the motor follows no position, with this `dq` or more no velocity.
 NO_POSITION, NO_VELOCITY = 2.146e9, 16000.0
@@ -27,10 +27,10 @@ class UnitreeRobot:
 
     Attributes:
         package: package of its messages.
-        motors: the joint of each motor; empty: the number is not used.
+        motors: name of the joint of each motor; empty: no motor has this number.
         optional: joints that some versions of the robot lack.
-        feet: links whose contact forces are `foot_force`.
-        servos: joints whose motors have the mode SERVO when they are on; other motors have ON.
+        feet: links whose contact forces are in `foot_force`.
+        servos: joints whose motors are in mode SERVO when they are on; others are in mode ON.
         waist: joint about the z axis of the root link that carries the IMU; empty: the IMU is on
             the root link.
     """
@@ -83,7 +83,7 @@ H1 = (
 )
 #: Joints of the H1 with the mode SERVO; its motors at ankles and arms are smaller.
 H1_SERVOS = frozenset(H1[:9])
-#: The joints that the G1 with 23 joints lacks, of the 29 joints of the larger G1.
+#: Joints of the G1 with 29 joints that the G1 with 23 joints lacks.
 G1_OPTIONAL = frozenset(
     (
         *_joints("waist_{}", "roll", "pitch"),
@@ -130,7 +130,7 @@ def unitree_messages(robot: UnitreeRobot) -> Any:
 
 
 def motor_numbers(robot: UnitreeRobot, joints: Collection[str]) -> dict[str, int]:
-    """Return the number of each motor whose joint the robot has.
+    """Return the motor number of each joint that the robot has.
 
     Args:
         robot: the kind of robot.

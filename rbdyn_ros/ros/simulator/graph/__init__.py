@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Other nodes: simulators with the same topics, publishers of /clock, and of the same states."""
+"""Conflicts with other nodes that simulate, or publish /clock or the robot's topics."""

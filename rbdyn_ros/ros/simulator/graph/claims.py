@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The claims of simulators: one simulator publishes a joint_states topic, and one /clock.
+"""Claims on topics: only one simulator may publish a joint_states topic, and only one /clock.
 
-Every simulator announces its topics on a hidden topic, with the time of its start. Of two
-simulators that claim the same topic the later simulator gives it up. Both see the same order, so
-exactly one simulator keeps the topic, whichever discovers the other first. A process that was
-killed announces nothing any more.
+Every simulator announces its topics and the time of its start on a hidden topic. If two simulators
+claim the same topic, the simulator that started later gives the topic up. Both see the same order,
+so exactly one simulator keeps the topic, whichever discovers the other first. The announcements of
+a killed process vanish.
 """
 
 import json
@@ -28,7 +28,7 @@ from rbdyn_ros.ros.common.lifecycle.holders import process_of
 #: Topic of the announcements. The name is absolute, because all namespaces share /clock and /tf.
 TOPIC = "/_simulators"
 CLOCK = "/clock"
-#: The announcements of this many simulators are kept until they are read.
+#: QoS of the topic: it keeps the announcements of 1000 simulators until they are read.
 MOST = QoSProfile(depth=1000, durability=DurabilityPolicy.TRANSIENT_LOCAL)
 
 
@@ -37,12 +37,12 @@ class Claim:
     """The topics that a simulator publishes.
 
     Attributes:
-        since: when the simulator began, on the clock of its computer [ns].
-        token: distinguishes simulators that began at the same time.
+        since: start of the simulator on the clock of its computer [ns].
+        token: random text that orders simulators with the same start.
         node: full name of the simulator node.
         helper: full name of the node that announces the claim.
         topics: topics that only one simulator may publish.
-        frames: frames of the published transforms, each with its topic.
+        frames: frames of the published transforms, each joined with its topic.
     """
 
     since: int
@@ -53,16 +53,16 @@ class Claim:
     frames: tuple[str, ...] = ()
 
     def is_before(self, other: "Claim") -> bool:
-        """Return whether this claim is the earlier claim, so that the other simulator gives up."""
+        """Return whether this claim is earlier, so that the other simulator gives up its topic."""
         return (self.since, self.token) < (other.since, other.token)
 
     def to_text(self) -> str:
-        """Return the announcement."""
+        """Return the text that announces this claim."""
         return json.dumps(vars(self))
 
     @classmethod
     def from_text(cls, text: str) -> "Claim | None":
-        """Return the claim of an announcement, or None if the text is not a claim."""
+        """Return the claim that a text announces, or None if the text announces no claim."""
         try:
             given = json.loads(text)
             token, node, helper = (str(given[name]) for name in ("token", "node", "helper"))
@@ -75,14 +75,14 @@ class Claim:
 class Claims:
     """Announces the claim of this simulator and compares it with the claims of other simulators.
 
-    For one thread: announcements are read when `poll` is called, not by an executor.
+    Only one thread may use it: `poll` reads the announcements, not an executor.
 
     Args:
         node: main node.
 
     Attributes:
         own: the claim of this simulator.
-        clock: name of its clock, /clock if that is not remapped.
+        clock: name of the simulator's clock topic, /clock unless it is remapped.
     """
 
     def __init__(self, node: Node) -> None:
@@ -99,14 +99,14 @@ class Claims:
     def announce(
         self, topics: Sequence[str] | None = None, frames: Sequence[str] | None = None
     ) -> None:
-        """Announce topics and frames; None keeps the topics or frames announced before."""
+        """Announce topics and frames; None: keep the topics or frames announced before."""
         topics = self.own.topics if topics is None else tuple(topics)
         frames = self.own.frames if frames is None else tuple(frames)
         self.own = replace(self.own, topics=topics, frames=frames)
         self._publisher.publish(String(data=self.own.to_text()))
 
     def poll(self) -> None:
-        """Read the announcements that arrived, and report other simulators."""
+        """Read the announcements that have arrived, and log conflicts with other simulators."""
         handle: Any = self._heard.handle
         with handle:
             while (taken := handle.take_message(String, False)) is not None:
@@ -119,7 +119,7 @@ class Claims:
             self._report(other)
 
     def _forget_ended(self) -> None:
-        """Drop the claims of nodes that left the graph."""
+        """Drop the claims of nodes that have left the graph."""
         there = Counter(other_publishers(self._helper, TOPIC, 1))
         if UNKNOWN in there:
             return
@@ -152,7 +152,7 @@ class Claims:
         return None
 
     def nodes(self) -> set[str]:
-        """Return the full names of the nodes of all simulators, also of each robot's node."""
+        """Return the full names of all simulator nodes, including the node of each robot."""
         found: set[str] = set()
         for claim in (self.own, *self._others.values()):
             own = claim.node.rpartition("/")[2]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The publisher of /clock: exactly one in a graph."""
+"""Decide whether this node publishes /clock, so that exactly one node in a graph does."""
 
 import math
 import threading
@@ -18,13 +18,13 @@ from rbdyn_ros.ros.common.graph.qos import reliable
 from rbdyn_ros.ros.simulator.graph.claims import CLOCK, Claims
 from rbdyn_ros.ros.simulator.topics.outputs import HEARTBEAT
 
-#: Time to discover other nodes [s]. A DDS participant announces itself every 3 s; often a new
-#: participant misses the replies to its own announcement and has to wait for the next
-#: announcement.
+#: Time to discover other nodes [s]. A DDS participant announces itself every 3 s. A new
+#: participant often misses the replies to its first announcement, and must wait for the next
+#: announcements.
 DISCOVERY = 3.5
-#: A discovered publisher sends within this time, even if its simulation is paused [s].
+#: A discovered publisher sends a message within this time [s], even if its simulation is paused.
 AUDIBLE = HEARTBEAT + 0.5
-#: A node that starts gives up its publisher before this time [s].
+#: A node that gives up its publisher does so within this time of its start [s].
 CROWDED = 2 * (DISCOVERY + AUDIBLE)
 
 
@@ -36,7 +36,7 @@ def publishes(
     Args:
         me: name of the node.
         strangers: names of the other nodes with a publisher of /clock, without later simulators.
-        heard: whether a message came.
+        heard: whether a message has arrived on /clock.
         earlier: whether an earlier simulator claims /clock.
         waited: time since the node began to look for others [s].
     """
@@ -52,16 +52,16 @@ def publishes(
 
 
 class ClockClaim:
-    """A publisher of /clock that stays silent until no other node publishes.
+    """A publisher of /clock that sends nothing until it is clear that no other node publishes.
 
-    Of several simulators the first keeps its publisher (claims.py). A node that gets the time of
-    another publisher, such as the player of a recording, gives up its own publisher. Of silent
-    nodes, the first by name keeps its publisher.
+    Of several simulators, the one that started first keeps its publisher (claims.py). A node that
+    receives the time of another publisher, such as the player of a recording, gives up its own
+    publisher. If no publisher sends, the node with the first name keeps its publisher.
 
     Args:
         node: node that publishes.
         claims: claims of the simulators.
-        publish: whether to publish; False: only listen.
+        publish: whether to publish if possible; False: only receive.
     """
 
     def __init__(self, node: Node, claims: Claims, publish: bool = True) -> None:
@@ -77,7 +77,7 @@ class ClockClaim:
         self._heard = nanoseconds(tick.clock)
 
     def settle(self, stop: threading.Event) -> int:
-        """Keep the publisher or give it up; return the first stamp [ns].
+        """Keep the publisher or give it up; return the time at which stamps begin [ns].
 
         Raises:
             KeyboardInterrupt: stop was set.
@@ -97,7 +97,7 @@ class ClockClaim:
         while (kept := self._publishes(begun)) is None:
             listener.spin(0.1)
         if kept:
-            self._heard = None  # this time came from a node that has ended
+            self._heard = None  # the node that sent this time has ended
             return
         who = ", ".join(map(described, self._strangers())) or "another simulator"
         self._node.destroy_publisher(self.publisher)
@@ -113,13 +113,13 @@ class ClockClaim:
         return publishes(self._me, self._strangers(), heard, earlier, waited)
 
     def _strangers(self) -> list[str]:
-        """Return the nodes of the other publishers of /clock, without later simulators."""
+        """Return the nodes of other publishers of /clock, except simulators that started later."""
         topic = self._claims.clock
         others = Counter(other_publishers(self._node, topic, 1))
         return sorted((others - Counter(self._claims.later(topic))).elements())
 
     def _listen(self, listener: Listener) -> None:
-        """Wait for a message of /clock; the publisher may just have been discovered."""
+        """Wait for a message on /clock, whose publisher may have been discovered just now."""
         give_up = time.monotonic() + DISCOVERY + AUDIBLE
         while self._heard is None and time.monotonic() < give_up:
             listener.spin(0.1)
@@ -127,9 +127,9 @@ class ClockClaim:
             self._node.get_logger().warning("no message came on /clock: stamps begin at 0")
 
     def watch(self) -> None:
-        """Warn once if another node keeps publishing /clock, unless it is a later simulator.
+        """Warn once if another node keeps publishing /clock.
 
-        A later simulator gives way.
+        A simulator that started later gives way, so this does not warn of its node.
         """
         now = time.monotonic()
         strangers: list[str] = []

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Nodes that publish on topics of a simulated robot, named once in the log with the remedy.
+"""Log other nodes that publish on topics of a simulated robot, each once and with a remedy.
 
 For other simulators see claims.py.
 """
@@ -12,7 +12,7 @@ from rclpy.node import Node
 from rbdyn_ros.ros.common.graph.endpoints import UNKNOWN, full_name, other_publishers
 
 STATES, DESCRIPTION, TF = "joint_states", "robot_description", "/tf"
-#: A publisher is reported after this time in the graph [s]: nodes that end leave the graph later.
+#: A publisher is logged after this time in the graph [s], because ended nodes leave it late.
 SETTLED = 3.0
 #: Interval of the checks of the graph [s].
 INTERVAL = 1.0
@@ -20,7 +20,7 @@ PAGE = "docs/guides/beside_the_simulator.md"
 
 
 def advice(topics: Collection[str]) -> str:
-    """Return the remedy for a node that publishes some of STATES, DESCRIPTION and TF."""
+    """Return the remedy for a node that publishes topics, some of STATES, DESCRIPTION and TF."""
     if STATES in topics:
         return (
             "its states alternate with the simulated ones in every subscriber; end it "
@@ -33,13 +33,13 @@ def advice(topics: Collection[str]) -> str:
 
 
 class ForeignPublishers:
-    """Watches the topics of one robot.
+    """Finds other publishers on the topics of one robot.
 
     Args:
         node: node of the robot; it publishes the states.
-        describes: whether it publishes its description; if not, other nodes may publish it.
-        transforms: whether it publishes its transforms; without them a robot_state_publisher has
-            to run.
+        describes: whether the node publishes the robot's description; if not, others may.
+        transforms: whether the node publishes the robot's transforms; if not, a
+            robot_state_publisher must do so.
     """
 
     def __init__(self, node: Node, describes: bool, transforms: bool) -> None:
@@ -51,7 +51,7 @@ class ForeignPublishers:
         self._next = 0.0
 
     def poll(self, now: float, simulators: Collection[str]) -> None:
-        """Name new publishers in the log.
+        """Log publishers that are new.
 
         Args:
             now: time on the steady clock [s].
@@ -68,7 +68,7 @@ class ForeignPublishers:
                 self._report(name, topics)
 
     def _found(self, simulators: Collection[str]) -> dict[str, list[str]]:
-        """Return the watched topics by the node that also publishes them."""
+        """Return for each other node the watched topics on which it publishes."""
         found: dict[str, list[str]] = {}
         for topic in self._watched:
             for name in other_publishers(self._node, self._names[topic], 1):
@@ -87,6 +87,6 @@ class ForeignPublishers:
         self._logger.warning(text)
 
     def _readers(self) -> list[str]:
-        """Return the nodes that receive the states: they may compute the same transforms."""
+        """Return the nodes that receive the states, from which they may compute transforms."""
         ends: list[Any] = self._node.get_subscriptions_info_by_topic(self._names[STATES])
         return [full_name(end) for end in ends]

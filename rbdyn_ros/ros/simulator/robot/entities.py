@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The robots of a process, and the objects and obstacles of their scenes, by name."""
+"""Find the robots of a process, and the objects and obstacles of their scenes, by name."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -23,7 +23,7 @@ from rbdyn_ros.ros.simulator.world.world import EntityInfo, SpawnedRobot, WorldF
 from rbdyn_ros.runtime.state import LoopState
 
 Vector = Sequence[float]
-#: Two vectors: position (3,) and quaternion xyzw (4,), or linear and angular velocity, (3,) each.
+#: A pose: position (3,) and quaternion xyzw (4,); or a twist: linear and angular velocity (3,).
 Pair = tuple[Vector, Vector]
 #: Position (3,), quaternion xyzw (4,), linear velocity (3,), angular velocity (3,), acceleration
 #: [linear; angular] (6,) of the origin of an entity's root link; all in world axes.
@@ -33,7 +33,7 @@ Motion = tuple[Vector, Vector, Vector, Vector, Vector]
 class Entities:
     """Finds entities by name, spawns and deletes them, and moves their root links.
 
-    For any thread. An unknown name is a KeyError: check it against `names` first.
+    Any thread may use it. An unknown name raises KeyError, so check it against `names` first.
 
     Args:
         robots: the robots, at least one.
@@ -48,7 +48,7 @@ class Entities:
 
     @property
     def has_world(self) -> bool:
-        """Return whether a world is loaded; without a world time stands still."""
+        """Return whether a world is loaded; without a world, time stands still."""
         return all(robot.world.file is not None for robot in self._robots)
 
     def check_world(self) -> None:
@@ -73,7 +73,7 @@ class Entities:
         return all(robot.loop.running for robot in self._robots)
 
     def only_robot(self) -> Robot:
-        """Return the robot; raise RbdynError if there are several, or it does not run."""
+        """Return the only robot; raise RbdynError for several robots, or before the start."""
         if len(self._robots) > 1:
             raise refusal(
                 "the robots of this process do not share a world; objects can be spawned and "
@@ -84,7 +84,7 @@ class Entities:
         return self._robots[0]
 
     def names(self) -> list[str]:
-        """Return the names of the robots, and of the objects of their scenes."""
+        """Return the names of the robots, and of the objects and obstacles of their scenes."""
         return list(self._found)
 
     def kind(self, name: str) -> str:
@@ -92,12 +92,12 @@ class Entities:
         return self._found[name].kind
 
     def info(self, name: str) -> EntityInfo | None:
-        """Return the info that a client gave about an entity, or None."""
+        """Return the info that a client has set for an entity, or None."""
         entity = self._found[name]
         return entity.robot.world.infos.get(entity.own)
 
     def set_info(self, name: str, info: EntityInfo) -> None:
-        """Keep a client's info about an entity until it is deleted or the world is reset."""
+        """Store a client's info for an entity, until it is deleted or the world is reset."""
         entity = self._found[name]
         entity.robot.enter(changes.with_info(entity.robot.world, entity.own, info))
 
@@ -111,7 +111,7 @@ class Entities:
         """Add an entity to the world, see changes.spawned; return whether it is a robot.
 
         Raises:
-            RbdynError: it is refused, several robots run, or the loop does not answer.
+            RbdynError: the entity is refused, several robots run, or the loop does not answer.
         """
         self.check_world()
         one = self.only_robot()
@@ -122,7 +122,8 @@ class Entities:
         """Remove an object, an obstacle or a spawned robot.
 
         Raises:
-            RbdynError: it is an initial robot, several robots run, or the loop does not answer.
+            RbdynError: the entity is an initial robot, several robots run, or the loop does not
+                answer.
         """
         entity = self._found[name]
         if entity.is_first:
@@ -134,7 +135,7 @@ class Entities:
         one.enter(changes.without(one.world, entity.own))
 
     def taken(self) -> set[str]:
-        """Return the names that a new entity cannot get.
+        """Return the names that a new entity cannot have.
 
         The names of a spawned robot's joints begin with its name and a slash, so a robot cannot be
         called shelf if there is a shelf/drawer.
@@ -143,13 +144,13 @@ class Entities:
         return {*names, *(name.partition("/")[0] for name in self._found)}
 
     def bounds(self, name: str) -> tuple[Vector, Vector]:
-        """Return the corners of the box around an entity, in the frame of its root link."""
+        """Return lower and upper corner of an entity's bounding box, in its root link's frame."""
         entity = self._found[name]
         low, high = entity.robot.world.bounds(entity.own, entity.robot.places)
         return low.tolist(), high.tolist()
 
     def shapes(self, name: str) -> list[PlacedShape]:
-        """Return the shapes of an entity in the world, where they are now."""
+        """Return the shapes of an entity at their present poses in the world."""
         entity = self._found[name]
         return entity.robot.world.shapes(entity.own, entity.robot.places)
 
@@ -158,7 +159,7 @@ class Entities:
         return self.states([name])[0][1]
 
     def states(self, names: Sequence[str]) -> list[tuple[int, Motion]]:
-        """Return stamp [ns] and motion of entities; entities of one loop have one state."""
+        """Return stamp [ns] and motion of each entity; entities of a loop have the same state."""
         found, latest = self._found, dict[Robot, LoopState]()
         for robot in {found[name].robot for name in names}:
             latest[robot] = robot.loop.readout.latest()
@@ -187,14 +188,13 @@ class Entities:
 
         Args:
             name: name of the entity.
-            pose: position, and quaternion of length near 1; checked by the caller. None: the pose
-                stays, and time may run meanwhile.
-            twist: linear and angular velocity. None: the twist stays; with a pose alone the base
-                keeps the angular velocity of the latest state.
+            pose: position, and quaternion of length near 1; the caller has checked both. None: the
+                pose does not change.
+            twist: linear and angular velocity. None: the twist stays as in the newest state.
 
         Raises:
-            RbdynError: it is a robot that is fixed to the world, it is attached, it is an
-                obstacle that would move or be inside something, or the loop does not answer.
+            RbdynError: the entity is attached or is a robot fixed to the world; an obstacle would
+                get a twist or overlap another shape; or the loop does not answer.
         """
         entity = self._found[name]
         if entity.kind == "obstacle":
@@ -215,7 +215,7 @@ class Entities:
         if twist is not None:
             qvel[k : k + 3], angular = twist
             given_qvel[k : k + 3] = True
-        # qvel has angular velocity in body axes, so a pose alone changes these numbers too
+        # the angular part of qvel is in body axes, so a new pose changes its numbers
         qvel[k + 3 : k + 6] = quat_to_mat(_wxyz(turn)).T @ angular
         given_qvel[k + 3 : k + 6] = True
         entity.robot.loop.plant.set_state(qpos, qvel, given_qpos, given_qvel)
@@ -240,11 +240,11 @@ class _Entity:
     """A robot or an object.
 
     Attributes:
-        robot: the robot that it is, or the robot to whose scene it belongs.
-        joint: its floating joint; -1: it is fixed to the world.
-        own: its name in this scene; empty: it is the only initial robot.
+        robot: the robot itself, or the robot to whose scene the entity belongs.
+        joint: number of its floating joint; -1: it is fixed to the world.
+        own: name of the entity in this scene; empty: it is the only initial robot.
         kind: robot, object or obstacle.
-        at: its pose in the world, if it is fixed there; None: at the origin.
+        at: pose in the world if the entity is fixed to the world; None: the origin.
         is_first: whether it is an initial robot.
     """
 
@@ -257,7 +257,7 @@ class _Entity:
 
     @property
     def addresses(self) -> tuple[int, int]:
-        """Addresses of the first number of its joint in qpos and in qvel."""
+        """Addresses of its floating joint in qpos and in qvel."""
         m = self.robot.m
         return int(m.jnt_qposadr[self.joint]), int(m.jnt_dofadr[self.joint])
 
@@ -307,7 +307,7 @@ def _first_robots(robot: Robot) -> dict[str, _Entity]:
 
 
 def _root_joint(robot: Robot, own: str) -> int:
-    """Return the joint on which a robot of a scene floats."""
+    """Return the number of the floating joint of a robot in a scene; it must have one."""
     scene, wanted = robot.world.loose, f"{own}/{ROOT_JOINT}" if own else ROOT_JOINT
     roots = (joint.name for joint in scene.joints if joint.parent == scene.base)
     return robot.m.jnt_id(next(name for name in roots if name.rstrip("_") == wanted))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Convert the parameters of faults, by joint, to the Faults of the loop, by dof."""
+"""Convert the parameters `faults.`, by joint, to the Faults of the loop, by dof."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -25,7 +25,7 @@ def make_faults(m: Model, values: Mapping[str, Any]) -> Faults:
 
     Args:
         m: the robot.
-        values: all parameters, each checked by itself.
+        values: all parameters; each value is within its own range.
 
     Raises:
         ParameterError: a list has the wrong length, or a joint is unknown.
@@ -57,12 +57,12 @@ def make_faults(m: Model, values: Mapping[str, Any]) -> Faults:
 
 
 def fitted(m: Model, values: Mapping[str, Any], faults: Faults) -> dict[str, Any]:
-    """Return the corrected values of parameters `faults.` that do not fit the joints any more.
+    """Return new values of the parameters `faults.` that do not fit the changed joints.
 
     Args:
-        m: the robot after joints came or went.
-        values: all parameters.
-        faults: the present faults, without the faults of joints that are gone.
+        m: the robot after joints were added or removed.
+        values: all parameters, as they were before.
+        faults: the present faults of the joints of m.
     """
     joints, free = SingleJoints.commanded(m), SingleJoints.free(m)
     right: dict[str, Any] = {
@@ -78,11 +78,12 @@ def fitted(m: Model, values: Mapping[str, Any], faults: Faults) -> dict[str, Any
 def faults_of_new(m: Model, values: Mapping[str, Any]) -> Faults:
     """Return the faults of joints that are added to the robot later.
 
-    One number for all joints applies to them, too; a list with a number per joint does not.
+    A parameter with one number for all joints also applies to them. A list with a number for each
+    joint does not.
 
     Args:
         m: the robot with the new joints.
-        values: all parameters, which fitted the robot before.
+        values: all parameters, which fitted the robot without the new joints.
     """
     joints = SingleJoints.free(m)
     arrays: dict[str, Any] = {name: np.zeros(m.nv) for name in PER_DOF}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The payloads and the gravity of a simulated robot, which may change while it moves."""
+"""Change the payloads and the gravity of a simulated robot while it moves."""
 
 import threading
 from collections.abc import Sequence
@@ -23,8 +23,8 @@ SavedPayloads = tuple[dict[str, Payload], tuple[float, ...]]
 class Payloads:
     """Changes payloads and gravity. Any thread may use it.
 
-    Every change starts from the Model that was loaded. Payloads and gravity survive every reset;
-    `restore` undoes them.
+    Every change starts from the loaded Model. A reset of the loop keeps payloads and gravity;
+    `restore` resets them.
 
     Args:
         loop: simulates the robot.
@@ -33,7 +33,7 @@ class Payloads:
 
     Attributes:
         m: the Model with the present payloads and gravity.
-        lock: held while they change.
+        lock: held while the payloads or gravity change.
     """
 
     def __init__(
@@ -48,16 +48,16 @@ class Payloads:
     def set_payload(
         self, link: str, mass: float, com: Sequence[float], inertia: Sequence[float]
     ) -> None:
-        """Attach a rigid body to a link, in place of its last body; mass 0 removes the last body.
+        """Attach a payload to a link, in place of its last payload.
 
         Args:
             link: name of the link.
-            mass: mass of the body [kg].
+            mass: mass of the payload [kg]; 0: only remove the last payload.
             com: (3,) centre of mass in the link's frame [m].
             inertia: (6,) Ixx Iyy Izz Ixy Ixz Iyz about the com, in the link's axes [kg m^2].
 
         Raises:
-            RbdynError: link or body is refused, or the loop does not answer.
+            RbdynError: the link or the payload is refused, or the loop does not answer.
         """
         chosen([link], self.m.frame_names, "link", **magnitudes.REQUEST)
         magnitudes.check_magnitude("the payload", [mass, *com, *inertia], magnitudes.LARGEST_STATE)
@@ -70,7 +70,7 @@ class Payloads:
         """Change gravity (3,), in world axes [m/s^2].
 
         Raises:
-            RbdynError: it is refused, or the loop does not answer.
+            RbdynError: gravity is refused, or the loop does not answer.
         """
         magnitudes.check_magnitude("gravity", gravity, magnitudes.LARGEST_GRAVITY)
         with self.lock:
@@ -87,12 +87,12 @@ class Payloads:
                 self._exchange({}, self._loaded_gravity)
 
     def saved(self) -> SavedPayloads:
-        """Return payloads and gravity for `load`."""
+        """Return the present payloads and gravity, for `load`."""
         with self.lock:
             return dict(self._payloads), self._gravity
 
     def load(self, saved: SavedPayloads) -> None:
-        """Return to saved payloads and gravity.
+        """Set the payloads and gravity that `saved` returned.
 
         Raises:
             RbdynError: the loop does not answer.
@@ -102,7 +102,7 @@ class Payloads:
                 self._exchange(*saved)
 
     def changes(self) -> bytes:
-        """Return the payloads and the gravity that differ from the loaded robot's, as bytes."""
+        """Return the payloads, and gravity if it has changed, as bytes; empty: as loaded."""
         with self.lock:
             payloads, gravity = sorted(self._payloads.items()), self._gravity
         parts = [
@@ -114,19 +114,20 @@ class Payloads:
         return b"".join(parts)
 
     def fitted(self, base: Model) -> tuple[Model, dict[str, Payload]]:
-        """Return a Model with gravity and the payloads of its links, and these payloads by link.
+        """Return a Model with the present gravity and payloads, and the payloads by link.
 
-        The caller holds `lock`, until `use` if the loop continues with the Model.
+        Payloads of links that the Model lacks are left out. The caller holds `lock`, and keeps it
+        until `use` if the loop continues with the new Model.
 
         Args:
-            base: the Model without payloads.
+            base: a Model without payloads.
         """
         known = set(base.frame_names)
         kept = {link: payload for link, payload in self._payloads.items() if link in known}
         return _loaded(base, kept, self._gravity), kept
 
     def use(self, m: Model, payloads: dict[str, Payload]) -> None:
-        """Continue with the result of `fitted`; payloads of other links have ended."""
+        """Use the result of `fitted` from now on; drop the payloads of other links."""
         self.m, self._payloads = m, payloads
 
     def _exchange(self, payloads: dict[str, Payload], gravity: tuple[float, ...]) -> None:
@@ -141,9 +142,9 @@ class Payloads:
 
 
 def _loaded(base: Model, payloads: dict[str, Payload], gravity: tuple[float, ...]) -> Model:
-    """Return a Model with payloads and gravity."""
+    """Return a copy of the Model with payloads and gravity."""
     m = base.replaced()
-    # sort the payloads: the bits must not depend on their order
+    # sort the payloads, because the order of the sums changes the last bits
     for _, payload in sorted(payloads.items()):
         m = with_payload(m, *payload)
     m.opt.gravity = gravity
@@ -151,4 +152,4 @@ def _loaded(base: Model, payloads: dict[str, Payload], gravity: tuple[float, ...
 
 
 def _bytes(numbers: ArrayLike) -> bytes:
-    return (np.asarray(numbers, np.float64) + 0.0).tobytes()  # this turns -0 into 0
+    return (np.asarray(numbers, np.float64) + 0.0).tobytes()  # adding 0 turns -0 into 0

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Set positions and velocities of joints while simulating: from names and numbers to a state."""
+"""Compute the state to set from names, positions and velocities of joints."""
 
 from collections.abc import Sequence
 
@@ -29,15 +29,15 @@ def given_state(
 ) -> GivenState:
     """Return the state to set.
 
-    If loops connect the joints with other joints, the other joints move so that the loops stay
-    closed, and all joints of these loops are at rest. All further joints stay as they are.
+    If a closed loop contains a named joint, the other joints of the loop move so that it stays
+    closed, and all joints of the loop are at rest. Joints outside such loops stay as they are.
 
     Args:
         m: the robot.
         names: names of joints with a coordinate of their own.
-        positions: a position per name [rad or m]; empty: the joints stay where they are.
-        velocities: a velocity per name [rad/s or m/s]; empty: the joints are at rest.
-        here: (nq,) the present position; None while time runs.
+        positions: a position for each name [rad or m]; empty: the joints stay where they are.
+        velocities: a velocity for each name [rad/s or m/s]; empty: the joints are at rest.
+        here: (nq,) the present position; None: time is running.
 
     Raises:
         RbdynError: a number, a name or a position is refused, or the loops cannot be closed.
@@ -68,7 +68,7 @@ def given_state(
 
 
 def _looped_joints(m: Model, dofs: Ints) -> Bools:
-    """Return a mask (njnt,) of the joints that closed loops can move together with some dofs."""
+    """Return a mask (njnt,) of the joints in closed loops that contain one of these dofs."""
     group = connected_trees(m)
     moved = np.intersect1d(group[m.dof_bodyid[dofs]], group[bodies_of_equations(m)])
     return np.isin(group[1:], moved)

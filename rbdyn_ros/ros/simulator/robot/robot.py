@@ -67,13 +67,13 @@ from rbdyn_ros.sensors.scene import Payload
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SavedRobot:
-    """The whole state of a robot.
+    """The whole state of a robot, see Robot.save_state.
 
     Attributes:
         loop: the state of its loop.
         world: the robot and its objects.
         payloads: payloads and gravity.
-        faults: the parameters of the faults, as rclpy has them.
+        faults: the rclpy parameters `faults.`.
         seed: seed of all noise.
         seeded_tick: the tick at which the noise began.
     """
@@ -87,21 +87,21 @@ class SavedRobot:
 
 
 def content_of(world: World) -> SceneContent:
-    """Return the planning scene of a world."""
+    """Return the objects and obstacles of a world for the planning scene."""
     places = functools.partial(Places, world.m)
     return SceneContent(world.m, world.loose, world.attached, places)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Change:
-    """A change of a robot's world: prepared while time runs, then made or dropped.
+    """A change of a robot's world, prepared while time runs; then it is made or dropped.
 
     Attributes:
         before: the present world.
         after: the next world.
         m: the Model of `after` with payloads.
-        payloads: the payloads of its links, by link.
-        prepared: functions that switch topics and sensors to `after`; they cannot fail.
+        payloads: the payloads in `m`, by link.
+        prepared: functions that switch topics and sensors to `after`; they do not raise.
     """
 
     before: World
@@ -111,7 +111,7 @@ class Change:
     prepared: Sequence[Callable[[], None]]
 
     def settled(self, d: Data) -> "Change":
-        """Return the change with its last weld in the pose that the links have in a state."""
+        """Return the change; its newest weld keeps the relative pose of the links in d."""
         places = Places(self.before.m, d.qpos, d.time)
         after = self.after.settled(self.before, places)
         return replace(self, after=after, m=after.with_weld_pose(self.m))
@@ -121,12 +121,12 @@ class Robot:
     """One robot, its loop and its topics.
 
     Args:
-        node: node that has its parameters and topics.
-        name: name of one of several robots in a process; empty if it is the only robot.
+        node: node with the robot's parameters and topics.
+        name: name of the robot if the process has several; empty: it is the only robot.
         values: values of its parameters.
-        time_node: full name of the node that controls the time of several robots; empty: `node`.
+        time_node: full name of the node that controls time; empty: `node`.
         recorder: recorder of the topics of its node, or None.
-        setup: setup of a simulator inside another program, or None.
+        setup: settings of a simulator inside another program, or None.
 
     Attributes:
         given: source of the robot, after `load`.
@@ -134,7 +134,7 @@ class Robot:
         period_ns: duration of a tick [ns], after `load`.
         commands: the parser of its commands, after `load`.
         sensors: topics of its sensors, after `load`; None without a sensor file.
-        held: how it is held until its first command, after `load`; None: it is not held.
+        held: how the robot is held until its first command, after `load`; None: it is not held.
         loop, boxes, stamps, payloads, outputs, reception, grippers, spawned, wait_alarm, foreign:
             after `open`.
         base, servo, unitree, planning, shared_memory: after `open`, or None.
@@ -192,14 +192,14 @@ class Robot:
 
     @property
     def m(self) -> Model:
-        """The Model of its world, without payloads."""
+        """Model of the present world, without payloads."""
         return self.world.m
 
     def open(self, wakeup: Wakeup, time_base: int, clock: Any) -> None:
-        """Make the loop and the topics; the loop does not run yet.
+        """Make the loop and the topics, but do not start the loop.
 
         Args:
-            wakeup: notified for every state.
+            wakeup: the loop notifies it at every state.
             time_base: stamp of tick 0 [ns].
             clock: publisher of /clock, or None.
         """
@@ -301,7 +301,7 @@ class Robot:
         )
 
     def _open_grippers(self, loop: Loop) -> None:
-        """Offer the actions and the topic of its grippers."""
+        """Serve the actions and the topic of the robot's grippers."""
         self.grippers = [
             gripper.SimulatedGripper(one, loop, self.stamps) for one in self._grippers
         ]
@@ -309,7 +309,7 @@ class Robot:
         self._actions = open_grippers(self.node, [*self.grippers], self.values)
 
     def _open_port(self, settings: LoopSettings) -> Port | None:
-        """Make the memory that another process shares; None if no parameter gives its name."""
+        """Make and return the memory to share with another process; None: parameter is empty."""
         given = self.values.shared_memory
         if not given:
             return None
@@ -323,7 +323,7 @@ class Robot:
         return port
 
     def _lasting_joints(self) -> list[str]:
-        """Return the joints with one coordinate, but no joints of objects: objects can go."""
+        """Return the joints with one coordinate, except joints of objects, which can vanish."""
         scene = self.world.loose
         owners = {*scene.objects, *scene.robots}
         names = SingleJoints.all(self.m).names
@@ -380,21 +380,21 @@ class Robot:
         return self.stamps.of(tick)
 
     def snapshot(self) -> tuple[Snapshot, int]:
-        """Return the robot as it is simulated now, and the stamp of that state [ns]."""
+        """Return the present state of the robot, and the stamp of this state [ns]."""
         state = self.loop.readout.latest()
         seen = Snapshot(self.payloads.m, state.qpos, state.qvel, state.time, state.xfrc)
         return seen, self.stamp_ns(state.tick)
 
     def state_hash(self) -> str:
-        """Return the SHA-256 of the latest state, and of payloads and gravity if they changed."""
+        """Return a SHA-256 of the newest state, with payloads and gravity if they have changed."""
         return self.loop.readout.latest().hash(self.payloads.changes())
 
-    # changes at run time: all raise RbdynError to refuse, or if the loop does not answer
+    # changes at run time: they raise RbdynError to refuse, or if the loop does not answer
 
     def set_joint_state(
         self, names: Sequence[str], positions: Sequence[float], velocities: Sequence[float]
     ) -> None:
-        """Set positions and velocities of joints, see placement.py."""
+        """Set positions and velocities of joints; see placement.given_state."""
         loop = self.loop
         here = loop.readout.latest().qpos if loop.time.paused else None
         loop.plant.set_state(*given_state(self.m, names, positions, velocities, here))
@@ -411,26 +411,26 @@ class Robot:
         return Places(self.m, state.qpos, state.time)
 
     def attach(self, link: str, to: str) -> str:
-        """Let a link keep its present pose in another link or in the world.
+        """Fix a link at its present pose relative to another link or the world.
 
         Returns:
-            all attached links, as a text.
+            a text that lists all attached links.
 
         Raises:
-            RbdynError: a link is unknown, both are parts of one body or attached already, the
-                integrator does not support loops, or the loop does not answer.
+            RbdynError: a link is unknown, the links are parts of one body or attached already, the
+                integrator does not support closed loops, or the loop does not answer.
         """
-        # time continues while the Model is made
+        # time continues while the Model is made, so the pose settles at the change
         self.enter(changes.attached(self.world, link, to, self.places), settles=True)
         return self.world.listed
 
     def detach(self, link: str, to: str) -> str:
-        """Detach two links; return the links that are still attached, as a text."""
+        """Detach two links; return a text that lists the links that are still attached."""
         self.enter(changes.detached(self.world, link, to))
         return self.world.listed
 
     def set_surface_velocity(self, obstacle: str, velocity: Vec3) -> None:
-        """Let the surface of an obstacle move like a conveyor belt, see changes.with_belt."""
+        """Move the surface of an obstacle like a conveyor belt; see changes.with_belt."""
         self.enter(changes.with_belt(self.world, obstacle, velocity))
 
     def enter(self, world: World, settles: bool = False, resets: bool = False) -> None:
@@ -438,13 +438,14 @@ class Robot:
 
         Args:
             world: the new world.
-            settles: whether the links of its last weld keep the pose that they have at that tick.
-            resets: whether the caller resets or loads the state next; then the state may have
-                diverged.
+            settles: whether the links of its newest weld keep the pose that they have at the
+                moment of the change.
+            resets: whether the caller resets or loads the state next; then the present state may
+                be diverged.
 
         Raises:
-            RbdynError: a recording is under way, the loop does not answer, or a topic or a sensor
-                refuses the world. Nothing has changed then.
+            RbdynError: the simulation is being recorded, the loop does not answer, or a topic or
+                a sensor refuses the world. In these cases nothing changes.
         """
         if world.m is self.m:
             self.world = world
@@ -468,7 +469,7 @@ class Robot:
         self._fit_faults()
 
     def _prepare(self, world: World) -> Change:
-        """Return the prepared change to a world; every possible refusal happens here."""
+        """Prepare and return the change to a world; raise RbdynError if a part refuses it."""
         m, description = world.m, world.description
         plant, payloads = self.payloads.fitted(m)
         prepared = list[Callable[[], None]]()
@@ -482,7 +483,7 @@ class Robot:
         return Change(self.world, world, plant, payloads, prepared)
 
     def _move(self, change: Change, settles: bool, resets: bool) -> Change:
-        """Let the loop continue with the Model of a change; return the change, perhaps settled."""
+        """Let the loop continue with the Model of a change; return the change as it was made."""
         world = change.after
         faults = {name: row.value for name, row in self._fault_parameters().items()}
 
@@ -498,7 +499,7 @@ class Robot:
         return change
 
     def _fit_faults(self) -> None:
-        """Remove joints that are gone from the parameters of the faults, and add new joints."""
+        """Fit the parameters `faults.` to the present joints, and log the new values."""
         right = fitted(self.m, vars(self.values), self.loop.plant.faults)
         if not right:
             return
@@ -516,11 +517,11 @@ class Robot:
         """Reset loop and sensors, see runtime.plant.Plant.reset.
 
         Args:
-            time: whether time starts at 0 again.
-            state: whether the robot returns to its start, without attached links.
-            robot: whether objects, payloads and gravity return to those at the start. Without
-                `state`, spawned objects with the names of deleted objects are removed first, and
-                stay removed if the loop stops answering then.
+            time: whether to set time to 0.
+            state: whether to return the robot to its start, without attached links.
+            robot: whether to restore the objects, payloads and gravity of the start. Without
+                `state`, spawned objects with the names of deleted objects are removed first; they
+                stay removed if the loop then stops answering.
             seed: seed of all noise; None: the present seed.
         """
         if robot:
@@ -533,23 +534,23 @@ class Robot:
         if not (time or state or seed is not None):
             return
         self.loop.plant.reset(time, state, seed)
-        if time or state:  # otherwise the loop keeps its commands
+        if time or state:  # a new seed alone does not clear the commands
             self._forget_goals()
         if self.sensors is not None:
             self._seed = self._seed if seed is None else seed
             self.sensors.reseed(self._seed, self.loop.time.seeded_tick)
 
     def save_state(self) -> SavedRobot:
-        """Return the whole state, see runtime.loop.Loop.save_state."""
+        """Return the whole state; see runtime.loop.Loop.save_state."""
         loop, seeded = self.loop.save_state(), self.loop.time.seeded_tick
         faults = self._fault_parameters()
         return SavedRobot(loop, self.world, self.payloads.saved(), faults, self._seed, seeded)
 
     def load_state(self, saved: SavedRobot) -> None:
-        """Continue from a state that this robot saved, with the parameters of its faults.
+        """Continue from a state that `save_state` returned, with the faults of that time.
 
         Raises:
-            RbdynError: its faults are refused, or the loop does not answer.
+            RbdynError: the faults are refused, or the loop does not answer.
         """
         faults = {name: one.value for name, one in saved.faults.items()}
         make_faults(saved.world.m, vars(self.values) | live(faults, params.PARAMETERS))
@@ -581,7 +582,7 @@ class Robot:
         """Set the faults to the values of the parameters.
 
         Raises:
-            ParameterError: they do not fit this robot.
+            ParameterError: the values do not fit this robot.
         """
         faults, double = make_faults(self.m, values), values[f"{params.FAULTS}double"]
         self.loop.plant.set_faults(self.boxes.take_faults(faults, double))

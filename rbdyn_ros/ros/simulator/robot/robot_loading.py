@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A robot before its loop and topics: Model, start, parsers of its commands, sensors."""
+"""Load a robot before its loop and topics are made: Model, start, command parsers, sensors."""
 
 import functools
 import threading
@@ -63,10 +63,10 @@ class LoadedRobot:
     """The objects that a robot needs for its loop and its topics.
 
     Attributes:
-        m, given: its Model, and the source of the Model.
-        period_ns: period of a tick [ns].
-        commands, trajectories, bridge: parsers of messages; without topic-based commands of
-            ros2_control `bridge` is None.
+        m, given: the Model, and the source of the robot.
+        period_ns: duration of a tick [ns].
+        commands, trajectories, bridge: parsers of messages; `bridge` is None unless ros2_control
+            sends topic-based commands.
         start: qpos at the start (nq,).
         held: how the robot is held until its first command; None: it is not held.
         faults: faults that the parameters describe.
@@ -92,12 +92,12 @@ def prepared_robot(
     stop: threading.Event,
     fallback: Path | None,
 ) -> LoadedRobot:
-    """Find the robot, make its Model and compile its kernels; return these objects.
+    """Find the robot, make its Model, and compile the code that it needs.
 
     Args:
-        node: node that has its parameters and topics.
-        values: values of the parameters; `floating_base` and `box` of a scene are set here.
-        setup: setup of a simulator inside another program, or None.
+        node: node with the robot's parameters and topics.
+        values: values of the parameters; this sets `floating_base` and `box` from the scene.
+        setup: settings of a simulator inside another program, or None.
         stop: ends the wait for a robot_description.
         fallback: file of the robot if the parameters name no robot; None: wait for the topic.
 
@@ -118,7 +118,7 @@ def _find(
     stop: threading.Event,
     fallback: Path | None,
 ) -> tuple[Model, Source]:
-    """Return the Model and its source; set the parameters that the source decides."""
+    """Return the Model and its source; set the values that the source decides."""
 
     def announce(given: Source) -> None:
         values.box = [name for name in values.box if name] or list(given.boxes)
@@ -144,8 +144,7 @@ def _equipped(values: SimpleNamespace, has_gravity: bool, m: Model) -> Model:
 
     Args:
         values: values of the parameters.
-        has_gravity: whether the user gave a gravity; otherwise the gravity of the robot file
-            counts.
+        has_gravity: whether the user has set gravity; otherwise use the robot file's gravity.
         m: the robot.
     """
     m.opt.timestep = values.timestep
@@ -190,7 +189,7 @@ def _bridge(values: SimpleNamespace, commands: CommandParser) -> TopicBasedParse
 
 
 def _start(node: Node, setup: Setup | None, m: Model, stands: bool) -> Array:
-    """Return qpos at the start, in the stance if `stands`; log joints that are not at 0."""
+    """Return qpos at the start (nq,), in a stance if `stands`; log joints not at 0."""
     overrides = parameters.overrides(node)
     given = {k: v for k, v in overrides.items() if k.startswith(params.INITIAL)}
     start = start_position(m, given)
@@ -204,7 +203,7 @@ def _start(node: Node, setup: Setup | None, m: Model, stands: bool) -> Array:
 
 
 def _held(node: Node, m: Model, start: Array) -> tuple[Array, Held | None]:
-    """Return the start, and how the robot is held there (None: not held); log how it is held."""
+    """Return the start (nq,), and how the robot is held there, or None; log it."""
     held = held_at(m, start)
     if not held.text:
         return start, None
@@ -214,7 +213,7 @@ def _held(node: Node, m: Model, start: Array) -> tuple[Array, Held | None]:
 
 
 def _note_slow_servos(node: Node, m: Model, wanted: float, period_ns: int) -> None:
-    """Log the time constants of servos where drives need longer time constants than wanted [s]."""
+    """Log servos whose drives need a longer time constant than wanted [s]."""
     period = period_ns / NANOSECONDS
     slowest = float(servo_times(m, wanted, period).max(initial=0.0))
     if slowest > max(wanted, TICKS_OF_SERVO * period):
@@ -232,7 +231,7 @@ def _declare_facts(node: Node, m: Model, commands: CommandParser, start: Array) 
     free = SingleJoints.free(m)
     for name, address in zip(free.names, free.qposadr, strict=True):
         facts[params.INITIAL + name] = float(start[address])
-    # `start` has the values that the user set
+    # the parameter `start` has the values that the user has set
     parameters.declare_facts(node, facts)
 
 
@@ -246,7 +245,7 @@ def _open_sensors(
     warned = False
 
     def visuals(world: Model) -> RayShapes:
-        """Return the shapes for the sensors whose `sees` is visual."""
+        """Return the shapes that sensors with `sees: visual` detect."""
         nonlocal warned
         shapes = visible().shapes(world)
         for finding in () if warned else shapes.findings:
@@ -255,7 +254,7 @@ def _open_sensors(
         return shapes
 
     def looks(world: Model) -> Appearance:
-        """Return the appearance of a Model, for colour cameras."""
+        """Return the appearance of a Model for colour cameras."""
         return visible().looks(world)
 
     def topics(sensors: Path | Sequence[Spec]) -> SensorTopics:
@@ -285,7 +284,7 @@ def _open_sensors(
 
 
 def _described(node: Node, m: Model, given: Source, period_ns: int) -> tuple[Spec, ...]:
-    """Return the sensors of the robot file; log them, and the sensors that are left out."""
+    """Return the sensors of the robot file; log them and the sensors that cannot be simulated."""
     specs, findings = sensors_of(m, given.description, period_ns=period_ns)
     for finding in findings:
         node.get_logger().warning(str(finding))
@@ -296,13 +295,13 @@ def _described(node: Node, m: Model, given: Source, period_ns: int) -> tuple[Spe
 
 
 def _compile(node: Node, m: Model, specialize: bool, finished: Callable[[], object]) -> None:
-    """Compile the kernels of the loop and the services.
+    """Compile the code of the loop and of the services.
 
     Args:
-        node: node that logs what is specialised.
+        node: node that logs.
         m: the robot.
-        specialize: whether its timesteps are specialised.
-        finished: waits until another process has compiled the loop.
+        specialize: whether to compile timesteps for this robot.
+        finished: waits for another process that compiles the loop.
     """
     if specialize:
         what = f"timesteps of '{m.name}' specialised"
@@ -321,8 +320,8 @@ def loop_settings(
     Args:
         values: values of the parameters.
         m: the robot.
-        commands: parses its commands.
-        cadence: cadence of its topics.
+        commands: parser of its commands.
+        cadence: rates of its topics.
         locked: as in LoopSettings.
 
     Raises:
@@ -349,10 +348,10 @@ def loop_settings(
 
 
 def _lockstep_dofs(values: SimpleNamespace, m: Model, commands: CommandParser) -> Ints | None:
-    """Return the dofs of lockstep_joints; without names, the dofs of all joints with actuators.
+    """Return the dofs of parameter lockstep_joints; if it is empty, of all joints with actuators.
 
-    None: lock-step waits only for the joints of the control boxes. Raise ParameterError for names
-    of other joints.
+    With control boxes and no names, return None: only the joints of the boxes count. Raises
+    ParameterError if a joint accepts no commands.
     """
     names = values.lockstep_joints
     if not names:

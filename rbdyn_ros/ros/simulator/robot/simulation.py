@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""All robots of a process as one simulation: their common time, their states and their world."""
+"""Control all robots of a process together: their time, their states and their world."""
 
 import threading
 import time as clock
@@ -13,7 +13,7 @@ from rbdyn_ros.ros.simulator.robot.robot import Robot, SavedRobot
 from rbdyn_ros.ros.simulator.world import changes
 from rbdyn_ros.ros.simulator.world.world import World, WorldFile
 
-#: Longest wait for commands that have not yet reached the loop [s].
+#: Longest wait for commands that have not reached the loop yet [s].
 DELIVERY = 0.05
 
 
@@ -37,13 +37,13 @@ class Simulation:
 
     @property
     def world_frame(self) -> str:
-        """Name of the world frame in messages."""
+        """Name of the world's frame in messages."""
         frame: str = self.robots[0].values.world_frame
         return frame or "world"
 
     @property
     def tick(self) -> int:
-        """The tick of the first robot."""
+        """Present tick of the first robot."""
         return self._times[0].tick
 
     @property
@@ -57,7 +57,7 @@ class Simulation:
 
     @property
     def diverged(self) -> bool:
-        """Return whether the state of a robot diverged."""
+        """Return whether the state of any robot has diverged."""
         return any(time.diverged for time in self._times)
 
     @property
@@ -86,7 +86,7 @@ class Simulation:
             self._align()
 
     def _align(self) -> None:
-        """Step robots that paused some ticks earlier than the other robots."""
+        """Step the robots that paused some ticks early to the latest tick of any robot."""
         moving = [time for time in self._times if not time.diverged]
         latest = max((time.tick for time in moving), default=0)
         behind = [time for time in moving if time.tick < latest]
@@ -99,12 +99,12 @@ class Simulation:
             raise refusal("the node is not active: make the lifecycle transition activate first")
 
     def check_ready(self) -> None:
-        """Raise RbdynError if no step can be made now; wait a moment for commands."""
+        """Raise RbdynError if no step can be made now; first wait up to DELIVERY for commands."""
         self._check_active()
         self.entities.check_world()
         if not self.paused:
             raise refusal("the simulation runs; pause it first")
-        # the thread that waits here may have to receive the commands
+        # wait only shortly, because this thread may have to receive the commands
         give_up = clock.monotonic() + DELIVERY
         while not all(time.ready for time in self._times):
             if clock.monotonic() > give_up:
@@ -113,11 +113,11 @@ class Simulation:
             clock.sleep(2e-3)
 
     def step(self, ticks: int) -> None:
-        """Make ticks while paused.
+        """Make ticks while the simulation is paused.
 
         Raises:
-            RbdynError: the node is not active, no world is loaded, or a loop does not answer; the
-                remaining ticks are cancelled.
+            RbdynError: the node is not active, no world is loaded, or a loop does not answer. The
+                remaining ticks are then cancelled.
         """
         self._check_active()
         self.entities.check_world()
@@ -131,20 +131,20 @@ class Simulation:
             raise
 
     def reset(self, time: bool = False, state: bool = False, robot: bool = False) -> None:
-        """Reset all robots, see Robot.reset."""
+        """Reset all robots; see Robot.reset."""
         _all(partial(each.reset, time, state, robot) for each in self.robots)
 
     def save_state(self) -> list[SavedRobot]:
         """Return the whole state of all robots.
 
         Raises:
-            RbdynError: several robots run, a state diverged, or a loop does not answer.
+            RbdynError: several robots run, a state has diverged, or a loop does not answer.
         """
         self._check_together()
         return [robot.save_state() for robot in self.robots]
 
     def load_state(self, saved: Sequence[SavedRobot]) -> None:
-        """Continue from a state that save_state returned: all robots, and their time.
+        """Set all robots and their time to a state that save_state returned.
 
         Raises:
             RbdynError: several robots run, or a loop does not answer.
@@ -164,7 +164,7 @@ class Simulation:
             )
 
     def state_hash(self) -> str:
-        """Return the state hashes of all robots, joined by a space."""
+        """Return the state hashes of all robots, joined by spaces."""
         return " ".join(robot.state_hash() for robot in self.robots)
 
     def quit(self) -> None:
@@ -172,9 +172,9 @@ class Simulation:
         self._stop.set()
 
     def load_world(self, file: WorldFile, parts: SceneParts) -> list[Finding]:
-        """Load another world in place of the present world, see changes.loaded, and pause time.
+        """Replace the present world, see changes.loaded, and pause time.
 
-        If it is refused, nothing changes. A state that diverged stays frozen: reset it next.
+        If the world is refused, nothing changes. A diverged state stays frozen: reset it next.
 
         Returns:
             Warnings about the new world.
@@ -185,7 +185,7 @@ class Simulation:
         return warnings
 
     def unload_world(self) -> None:
-        """Remove everything but the initial robots, and pause time; the caller resets then."""
+        """Remove everything but the initial robots, and pause time; the caller must then reset."""
         robot = self.entities.only_robot()
         self._enter(robot, changes.robots_alone(robot.begin, robot.world))
 
@@ -201,7 +201,7 @@ class Simulation:
 
 
 def _all(acts: Iterable[Callable[[], None]]) -> None:
-    """Call all functions, then raise the first RbdynError."""
+    """Call all functions, then raise the first RbdynError that one of them raised."""
     errors = [error for act in acts if (error := _error(act)) is not None]
     if errors:
         raise errors[0]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The topics of robots that were spawned, each in a namespace of its own."""
+"""The topics of spawned robots; each robot has a namespace of its own."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -34,12 +34,12 @@ class _Open:
 
 
 class SpawnedRobots:
-    """Opens and closes topics as robots come and go; for the thread that serves the node.
+    """Opens and closes the topics of spawned robots; only the thread of the node may use it.
 
     Args:
         node: node of the initial robot; its executor serves the other nodes.
         loop: simulates all robots.
-        outputs: publish the states.
+        outputs: topics with the states.
         stamps: stamps of the ticks of the loop.
         ages: refuses late commands.
         partial: as for CommandParser.
@@ -58,27 +58,27 @@ class SpawnedRobots:
         self._stamps, self._ages, self._partial = stamps, ages, partial
         self._open: dict[str, _Open] = {}
         self._new: list[Node] = []
-        self._accepted = self._rejected = 0  # numbers of messages of robots that are gone
+        self._accepted = self._rejected = 0  # numbers of messages for deleted robots
 
     @property
     def receptions(self) -> tuple[Reception, ...]:
-        """The receptions of the robots that exist now."""
+        """Receptions of the present spawned robots."""
         return tuple(one.reception for one in self._open.values())
 
     @property
     def accepted(self) -> int:
-        """Number of accepted messages, including messages for robots that are gone."""
+        """Number of accepted messages, including messages for deleted robots."""
         return self._accepted + sum(one.log.accepted for one in self.receptions)
 
     @property
     def rejected(self) -> int:
-        """Number of rejected messages, including messages for robots that are gone."""
+        """Number of rejected messages, including messages for deleted robots."""
         return self._rejected + sum(one.log.rejected for one in self.receptions)
 
     def prepare(self, world: World) -> Callable[[], None]:
-        """Open the topics of the robots of a world; return the function that switches to them.
+        """Open the topics of a world's robots; return the function that switches to them.
 
-        New topics are not served before; `abandon` closes them if the world is refused.
+        New topics are served only after the switch; `abandon` closes them if the world is refused.
         """
         found, acts = dict[str, _Open](), list[Callable[[], None]]()
         for name, robot in world.robots.items():
@@ -100,7 +100,7 @@ class SpawnedRobots:
         return commit
 
     def abandon(self) -> None:
-        """Close the topics that were prepared, but not committed."""
+        """Close the topics that `prepare` opened but that were not switched to."""
         for node in self._new:
             node.destroy_node()
         self._new.clear()
@@ -130,7 +130,7 @@ class SpawnedRobots:
         return _Open(robot, node, states, reception, description)
 
     def _exchange(self, found: dict[str, _Open]) -> None:
-        """Close the topics of robots that are gone, and serve the topics of the new robots."""
+        """Close the topics of deleted robots, and serve the topics of new robots."""
         before, self._open = self._open, found
         self._new.clear()
         for name, one in before.items():

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The start: the position of the robot, held there until its first command."""
+"""The start of a robot: its position, and how it is held there until its first command."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -20,16 +20,16 @@ from rbdyn_ros.ros.simulator.parameters import INITIAL
 from rbdyn_ros.runtime.preparation import actuated
 from rbdyn_ros.runtime.settings import FLOATS, STANDS
 
-#: Tolerance of assembled positions at a limit, for rounding [rad or m].
+#: Computed positions may exceed a limit by this rounding error [rad or m].
 ON_LIMIT = 1e-9
 
-#: The ways to hold a robot: at all joints, on its feet, or at its root for one of two reasons.
+#: Texts for the ways to hold a robot: at all joints, on its feet, or at its root (two reasons).
 CARRIED = "held against gravity"
 STANDING = "standing, with its joints held"
 NO_FLOOR = "held at its root, because there is no floor (contact)"
 NO_FEET = "held at its root, because its centre of mass is not above its feet"
-#: Names of keyframes, such as states of an SRDF, in which a floating robot stands. The first name
-#: that the robot has counts.
+#: Names of keyframes (such as states of an SRDF) in which a floating robot stands. The first of
+#: these names that the robot has is used.
 STANCES = "standing", "stand", "half_sitting", "home"
 
 
@@ -38,8 +38,8 @@ class Held:
     """How robots are held until their first command.
 
     Attributes:
-        dofs: (nv,) as LoopSettings.held.
-        text: text for the user; empty if nothing is held.
+        dofs: (nv,) how each dof is held, as in LoopSettings.held.
+        text: description for the user; empty: no robot is held.
     """
 
     dofs: Ints
@@ -54,7 +54,7 @@ def held_at(m: Model, qpos: Array) -> Held:
         own = group == tree
         free = m.jnt_dofnum[m.dof_jntid] == 6
         roots = own & ~acts & at_root & free
-        # loops tie the platform of a parallel robot to arms that stand on the ground
+        # closed loops connect the platform of a parallel robot to arms that stand on the ground
         if not roots.any() or (own & at_root & ~free).any():
             dofs[own & acts] = FLOATS
             texts[CARRIED] = None
@@ -70,17 +70,17 @@ def held_at(m: Model, qpos: Array) -> Held:
 def start_position(m: Model, given: dict[str, Any]) -> Array:
     """Return qpos at the start (nq,).
 
-    Named joints are at the given positions. The other joints of a tree are at 0 or, if 0 is
-    outside their limits, in the middle of the limits (with only one limit, at this limit). With
-    closed loops they are at the closed position nearest to m.qpos0.
+    Named joints are at the given positions. In a tree, all other joints are at 0. If 0 is outside
+    a joint's limits, the joint is in the middle of its limits, or at its only limit. With closed
+    loops, the other joints are at the closed position nearest to m.qpos0.
 
     Args:
         m: the robot.
         given: the parameters `initial_positions.<joint>` that were set.
 
     Raises:
-        ParameterError: about every joint without a position of its own and every position
-            outside the limits; or if the loops cannot be closed within the limits.
+        ParameterError: joints have no position of their own or positions are outside the limits
+            (the message has all of them), or the loops cannot be closed within the limits.
     """
     joints = SingleJoints.free(m)
     limits = {name: position_limits(m, name) for name in joints.names}
@@ -103,10 +103,10 @@ def start_position(m: Model, given: dict[str, Any]) -> Array:
 
 
 def in_stance(m: Model, start: Array, given: dict[str, Any]) -> Array:
-    """Return the start (nq,) of a floating robot with its joints as in its keyframe for standing.
+    """Return the start (nq,) of a floating robot, with its joints as in its standing keyframe.
 
-    Without such a keyframe it is the start that start_position returned for the same `given`;
-    joints that are named there keep their positions, and the root its pose.
+    Joints in `given` and the root keep their positions in `start`. Without such a keyframe, return
+    `start`, which start_position returned for the same `given`.
     """
     key = next((name for name in STANCES if name in m.key_names), None)
     if key is None:
@@ -119,7 +119,7 @@ def in_stance(m: Model, start: Array, given: dict[str, Any]) -> Array:
 
 
 def position_limits(m: Model, name: str) -> tuple[float, float]:
-    """Return the limits of a joint [rad or m], infinite if the joint has no limits."""
+    """Return the lower and upper limit of a joint [rad or m]; infinite: no limit."""
     low, high = position_ranges(m, [m.jnt_id(name)])[0].tolist()
     return low, high
 
@@ -142,7 +142,7 @@ def _no_position(m: Model, name: str, names: Sequence[str]) -> str:
 
 
 def _outside(value: object, low: float, high: float) -> str:
-    """Return the reason why a position is refused, or "" if it is allowed."""
+    """Return the reason why a given position is refused, or "" if it is a number in the range."""
     number = isinstance(value, int | float) and not isinstance(value, bool)
     if number and low <= value <= high and np.isfinite(value):  # type: ignore[operator, call-overload]
         return ""
@@ -158,7 +158,7 @@ def _assembled(
     limits: dict[str, tuple[float, float]],
     addresses: dict[str, int],
 ) -> Array:
-    """Return a position near a rough position at which the loops are closed; named joints stay."""
+    """Return a position (nq,) near `rough` with closed loops; named joints stay. Else raise."""
     given = f" with the given {', '.join(INITIAL + name for name in named)}" if named else ""
     try:
         qpos = assemble(m, rough, named, closed_within(m))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The shapes for the sensors whose `sees` is visual."""
+"""The shapes that sensors with `sees: visual` detect."""
 
 import numpy as np
 
@@ -12,13 +12,13 @@ from rbdyn_ros.view.scene.visual_shapes import with_visuals
 
 
 class Visible:
-    """The visible shapes of a robot and its world, also with other objects.
+    """The visible shapes of a robot and its world, also after objects have changed.
 
-    They are the visuals of the robot and of the objects at the start, all obstacles, and the
-    collision geometries of objects that were spawned.
+    The shapes are the visuals of the robot and of the initial objects, all obstacles, and the
+    collision geometries of spawned objects.
 
     Args:
-        m: the robot as it was loaded.
+        m: the Model as it was loaded.
         source: source of the robot.
 
     Raises:
@@ -31,11 +31,11 @@ class Visible:
         self._known = set(m.frame_names)
 
     def looks(self, m: Model) -> Appearance:
-        """Return the appearance of a Model."""
+        """Return the appearance of a Model of the present world, for colour cameras."""
         return self._looks.of_links(set(m.frame_names))
 
     def shapes(self, m: Model) -> RayShapes:
-        """Return the shapes in a Model, for rays.
+        """Return the shapes that rays can hit in a Model of the present world.
 
         Raises:
             ParameterError: the robot has no visuals.

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The services of the simulator, and the view: from a request to a change or an answer."""
+"""The services and the view of the simulator: they check requests and change the simulation."""

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Services for the actions of a person at a control box: user stop, guiding and reboot.
+"""Services for what a person does at a control box: user stop, guiding and reboot.
 
-The protocols of the boxes have no requests for these actions.
+The protocols of the boxes have no commands for these actions.
 """
 
 from collections.abc import Callable
@@ -18,17 +18,17 @@ from rbdyn_ros.control_box.boxes import Boxes
 from rbdyn_ros.errors import quote, refusal
 from rbdyn_ros.ros.common.reports.answer import serve
 
-#: Longest wait for a box [s]: in lock-step it may be waiting for its client.
+#: Longest wait for a box [s], which may be waiting for its client in lock-step.
 PATIENCE = 5.0
 
 T = TypeVar("T")
 
 
 def offer(node: Node, boxes: Boxes) -> None:
-    """Offer ~/user_stop, ~/guiding, ~/reboot of the only arm, or ~/ROBOT/user_stop and so on.
+    """Offer ~/user_stop, ~/guiding and ~/reboot; with several arms ~/ROBOT/user_stop and so on.
 
     Raises:
-        RbdynError: the name of a robot cannot be a part of a service's name.
+        RbdynError: the name of a robot cannot be part of the name of a service.
     """
     for prefix, box in boxes.by_prefix.items():
         _offer(node, prefix, box)
@@ -66,7 +66,7 @@ def _reboot(box: ControlBox, _request: Trigger.Request, _: Trigger.Response) -> 
 
 
 def _done(box: ControlBox, action: Callable[[], T]) -> T:
-    """Return the result of an action between two cycles of a box; raise RbdynError if it waits."""
+    """Do an action between two cycles of a box; raise RbdynError if the box does not answer."""
     done = box.do(action)
     try:
         return done.result(PATIENCE)

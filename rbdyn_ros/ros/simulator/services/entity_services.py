@@ -26,16 +26,16 @@ from rbdyn_ros.ros.simulator.world.world import EntityInfo
 
 #: Categories of SetEntityInfo.
 CATEGORIES = {0: "object", 1: "robot", 2: "human", 4: "dynamic object", 5: "static object"}
-#: Largest length of texts of SetEntityInfo [characters], and largest number of tags.
+#: Largest length of each text in SetEntityInfo [characters], and largest number of tags.
 LONGEST_TEXT, MOST_TAGS = 1000, 100
 
 
 class EntityServices(results.OfferedServices):
-    """Services that find, read and change entities, see OfferedServices.
+    """Services that find, read and change entities; see OfferedServices.
 
     Args:
         node: node that offers the services under its name.
-        simulation: has the entities.
+        simulation: the simulation with the entities.
     """
 
     def __init__(self, node: Node, simulation: Simulation) -> None:
@@ -60,7 +60,7 @@ class EntityServices(results.OfferedServices):
         response.states = self._states(response.entities)
 
     def _chosen(self, filters: Any) -> list[str]:
-        """Return the entities that pass the filters; raise RbdynError for invalid filters."""
+        """Return the names of the entities that pass the filters; refuse invalid filters."""
         try:
             region = region_of(filters.bounds)
         except RbdynError as error:
@@ -83,13 +83,13 @@ class EntityServices(results.OfferedServices):
         return known if region is None else [name for name in known if self._is_in(region, name)]
 
     def _is_in(self, region: Region, name: str) -> bool:
-        """Return whether a shape of an entity (its origin, without shapes) overlaps a region."""
+        """Return whether a shape of an entity overlaps a region; without shapes: its origin."""
         x, y, z = self._entities.state(name)[0]
         point = PlacedShape(Sphere(0.0), Pose((x, y, z)))
         return any(map(region.overlaps, self._entities.shapes(name) or [point]))
 
     def _info(self, name: str) -> EntityInfo:
-        """Return the info that a client gave about an entity, or else its category."""
+        """Return the info that a client has set for an entity; else an info with its category."""
         from simulation_interfaces.msg import EntityCategory
 
         categories = {
@@ -125,7 +125,7 @@ class EntityServices(results.OfferedServices):
         response.state = self._states([request.entity])[0]
 
     def _states(self, names: Sequence[str]) -> list[Any]:
-        """Return the EntityStates of one moment."""
+        """Return the EntityStates of these entities, all at the same time."""
         return [self._message(*state) for state in self._entities.states(names)]
 
     def _message(self, stamp_ns: int, motion: Motion) -> Any:
@@ -152,7 +152,7 @@ class EntityServices(results.OfferedServices):
                 f"the state is in frame {quote(frame)}; allowed is '{world}' or an empty frame_id"
             )
             raise results.ResultError(results.FEATURE_UNSUPPORTED, reason)
-        # before version 2.1 the message had no flags: pose and twist were always set
+        # before version 2.1 the request had no flags, and always set pose and twist
         if getattr(request, "set_acceleration", False):
             reason = "accelerations follow from forces and cannot be set"
             raise results.ResultError(results.FEATURE_UNSUPPORTED, reason)

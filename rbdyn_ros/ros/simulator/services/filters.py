@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Filters of entities and worlds: by name and by tags.
 
-Names are filtered by a POSIX extended regular expression, in bounded time: patterns come from
-anyone on the network. Python's ``re`` tries alternatives one after the other, which takes years
-for `(a+)+$`, and cannot be interrupted. So only patterns with a bounded number of ways to match
-are accepted: repeats of choices are refused.
+Names are filtered by a POSIX extended regular expression. Anyone on the network can send a
+pattern, so the time must be bounded. Python's ``re`` tries alternatives one after the other, which
+takes years for `(a+)+$` and cannot be interrupted. So patterns with too many ways to match are
+refused, such as a repeated choice.
 """
 
 import re
@@ -20,7 +20,7 @@ MOST_REPEATS = 255
 #: Largest number of ways to match a name; Python can try them all in a fraction of a second.
 MOST_WAYS = 1_000_000
 
-#: ASCII members of the classes of POSIX, as in the brackets of Python.
+#: ASCII members of the POSIX character classes, as written in a bracket of Python's `re`.
 CLASSES = {
     "alnum": "0-9A-Za-z",
     "alpha": "A-Za-z",
@@ -35,7 +35,7 @@ CLASSES = {
     "upper": "A-Z",
     "xdigit": "0-9A-Fa-f",
 }
-#: An escaped sign, a bracket, a counted repeat, or one character.
+#: A token of a pattern: an escaped character, a bracket, a counted repeat, or one character.
 TOKEN = re.compile(
     r"\\.?|\[(?P<inverted>\^?)(?P<members>\]?(?:\[:[^]]*:\]|[^]])*)\]"
     r"|\{(?P<least>[0-9]{1,3})(?P<comma>,?)(?P<most>[0-9]{0,3})\}|.",
@@ -61,7 +61,7 @@ def matching(pattern: str, names: Sequence[str]) -> list[str]:
 
 
 class _Translation:
-    """The pattern for Python's `re`, and a bound on the number of ways to match it.
+    """Translates a pattern for Python's `re`, and bounds the number of ways to match it.
 
     Args:
         pattern: a POSIX extended regular expression.
@@ -70,9 +70,9 @@ class _Translation:
 
     def __init__(self, pattern: str, places: int) -> None:
         self.text = ""
-        self._places, self._ways = places, places  # a match may begin anywhere
+        self._places, self._ways = places, places  # a match may begin at any position
         self._open: list[int] = []  # number of ways before each open group
-        self._inside = 0  # ways within the atom that may be repeated next; 0: no atom
+        self._inside = 0  # number of ways to match the last atom; 0: nothing to repeat
         for token in TOKEN.finditer(pattern):
             self._take(token)
             if self._ways > MOST_WAYS:
@@ -131,7 +131,7 @@ class _Translation:
 
 
 def _members(members: str) -> str:
-    """Translate the inside of a bracket; in POSIX a backslash has no meaning in a bracket."""
+    """Translate the inside of a bracket, where a backslash has no special meaning in POSIX."""
 
     def class_of(match: re.Match[str]) -> str:
         if match[1] is None:
@@ -149,7 +149,7 @@ def _pattern_error(reason: str) -> RbdynError:
 
 
 def tags_filter(wanted: Any) -> Callable[[Collection[str]], bool]:
-    """Return whether tags pass simulation_interfaces/TagsFilter; an empty filter passes all tags.
+    """Return a function: whether tags pass a TagsFilter; an empty filter passes all tags.
 
     Raises:
         RbdynError: the mode is unknown.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Regions of the world, by which entities are filtered: simulation_interfaces/Bounds."""
+"""Regions of the world that filter entities, from messages simulation_interfaces/Bounds."""
 
 import itertools
 from dataclasses import dataclass
@@ -21,7 +21,7 @@ class Region(Protocol):
     """A region of the world."""
 
     def overlaps(self, part: PlacedShape) -> bool:
-        """Return whether the box around a shape, in the axes of the shape, overlaps the region."""
+        """Return whether the region overlaps the bounding box of a shape, in the shape's axes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +42,7 @@ class _Hull:
     corners: Array
 
     def overlaps(self, part: PlacedShape) -> bool:
-        """Return whether a convex combination of the corners is in the box: a linear programme."""
+        """Return whether a convex combination of the corners is in the box (linear programme)."""
         from scipy.optimize import linprog  # this import is slow
 
         low, high, corners = _seen_from(part, self.corners)
@@ -94,7 +94,7 @@ def _check_number(points: Array, least: int, most: int, kind: str, meaning: str)
 
 
 def _seen_from(part: PlacedShape, points: Array) -> tuple[Array, Array, Array]:
-    """Return the corners of the box around a shape, and points (n, 3) in the axes of the shape."""
+    """Return lower and upper corner of a shape's box, and points (n, 3), all in its axes."""
     low, high = PlacedShape(part.shape).corners
     seen: Array = (points - np.array(part.pose.pos)) @ quat_to_mat(np.array(part.pose.quat))
     return low, high, seen

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Services of simulation_interfaces: which services are offered, and the results of errors."""
+"""Offer services of simulation_interfaces, and convert errors to results."""
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
@@ -10,11 +10,11 @@ from rbdyn_ros.description.reading.xacro_files import NOT_FOR_OTHERS
 from rbdyn_ros.errors import Finding, RbdynError, did_you_mean, quote
 from rbdyn_ros.ros.common.graph.qos import SERVICES
 
-#: Results of every service.
+#: Result codes that every service has.
 FEATURE_UNSUPPORTED, NOT_FOUND, OPERATION_FAILED = 0, 2, 4
 
-#: What the answer says about a refused file, by the code of the first finding; else the answer
-#: has the code.
+#: Sentences about a refused file, by the code of the first finding; for other codes the answer has
+#: only the code.
 OWN_WORDS = {
     "xacro-request": NOT_FOR_OTHERS,
     "is-world": "the SDF describes a world, not a robot; spawn its models one by one",
@@ -37,7 +37,7 @@ def check_entity(known: Collection[str], name: str) -> None:
 
     Args:
         known: the names of all entities.
-        name: name of a request.
+        name: name in a request.
     """
     if name not in known:
         hint = did_you_mean(name, known)
@@ -47,7 +47,7 @@ def check_entity(known: Collection[str], name: str) -> None:
 
 
 def first_finding(error: RbdynError) -> str:
-    """Return the first finding of an error with its line, and the number of further findings."""
+    """Return the first finding of an error with its line; if there are more, add their number."""
     first, more = error.findings[0], len(error.findings) - 1
     line = f"line {first.line}: " if first.line is not None else ""
     others = f" (and {more} more)" if more else ""
@@ -55,10 +55,10 @@ def first_finding(error: RbdynError) -> str:
 
 
 def of_files(error: RbdynError, logger: Any) -> str:
-    """Return line and code of an error about files that a request names; log its first finding.
+    """Return line and code of an error about a requested file; log its first finding.
 
-    The words of the finding may quote the files, which the caller may not read. A code of
-    OWN_WORDS has its own words instead, and no line in the log.
+    The message of the finding may quote the file, which the client may not be allowed to read. For
+    a code in OWN_WORDS, return that sentence and log nothing.
     """
     first = error.findings[0]
     if first.code in OWN_WORDS:
@@ -71,12 +71,12 @@ def of_files(error: RbdynError, logger: Any) -> str:
 
 
 def fill_result(result: Any, act: Callable[[], None]) -> bool:
-    """Do an action and fill in its result; return whether it succeeded.
+    """Call `act` and fill in the result; return whether it succeeded.
 
     Args:
         result: simulation_interfaces/Result.
-        act: raises RbdynError to refuse; the result is RESULT_OPERATION_FAILED unless it is a
-            ResultError.
+        act: raises RbdynError to refuse. The result is then RESULT_OPERATION_FAILED, or the code
+            of a ResultError.
     """
     try:
         act()
@@ -89,14 +89,14 @@ def fill_result(result: Any, act: Callable[[], None]) -> bool:
 
 
 class OfferedServices:
-    """Services under `~/` of a node, as far as their types are installed.
+    """Offers services under `~/` of a node, except services whose types are not installed.
 
     Args:
         node: node that offers them.
-        services: by type, the function that answers it and the names of its features.
+        services: for each type, the function that answers and the names of its features.
 
     Attributes:
-        features: names of the features of the services that are served.
+        features: names of the features of the offered services.
         missing: names of the services whose types are not installed.
     """
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Services of rbdyn_interfaces that change a robot at run time, and topics for the same."""
+"""Services of rbdyn_interfaces, and topics, that change a robot at run time."""
 
 from dataclasses import fields
 from typing import Any
@@ -25,7 +25,7 @@ class ChangeTopics:
     Args:
         node: node that subscribes.
         robot: the robot to change.
-        wrench_duration: duration of the wrench of a message, at most MAX_DURATION [s].
+        wrench_duration: time for which the wrench of a message acts [s], at most MAX_DURATION.
         world_frame: name of the world frame in messages.
         frame_prefix: prefix of the names of links in TF.
     """
@@ -56,7 +56,7 @@ class ChangeTopics:
 
     def _push(self, message: WrenchStamped) -> None:
         wrench = wrenches.wrench_of_message(self._robot.m, message, self._duration, self._prefix)
-        # messages for one link are a stream: each wrench replaces the last wrench
+        # messages for one frame are a stream: each wrench replaces the last
         self._robot.loop.orders.push(wrench, message.header.frame_id)
 
     def _set_payload(self, message: InertiaStamped) -> None:
@@ -74,12 +74,12 @@ class ChangeTopics:
 
 
 class TypedServices:
-    """Services under `~/`: changes of the robot and of its world, reset_with, and queries.
+    """Serves changes of the robot and of its world, reset_with, and queries, all under `~/`.
 
     Args:
         node: node that offers them.
         robot: the robot to change and to query.
-        world: frame of the world.
+        world: name of the world's frame.
         prefix: prefix of the robot's frames in TF.
 
     Raises:
@@ -159,9 +159,9 @@ class TypedServices:
 
 
 def open_services(robot: Robot) -> None:
-    """Open the services of a robot, and topics for the same changes, on its node.
+    """Open the services of a robot, and topics for the same changes, on the robot's node.
 
-    Without rbdyn_interfaces its services are missing, with a warning.
+    If rbdyn_interfaces is not installed, log a warning and open only the topics.
     """
     node, values = robot.node, robot.values
     ChangeTopics(node, robot, values.command_timeout, values.world_frame, values.frame_prefix)
@@ -185,7 +185,7 @@ def open_services(robot: Robot) -> None:
 
 
 def _fill(response: Any, found: Answer) -> None:
-    """Copy an answer to the response; matrices row by row."""
+    """Copy an answer to the response, matrices row by row."""
     response.name = list(found.name)
     response.potential_energy = found.potential_energy
     response.kinetic_energy = found.kinetic_energy

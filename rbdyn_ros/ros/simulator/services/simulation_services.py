@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Services of all robots of a process: ~/pause, ~/step, ~/reset, ~/save_state and ~/load_state.
+"""Services for all robots of a process: ~/pause, ~/step, ~/reset, ~/save_state, ~/load_state.
 
-Whole states are saved by name, and kept while the node runs.
+Saved states have names, and exist while the node runs.
 """
 
 import re
@@ -17,7 +17,7 @@ from rbdyn_ros.ros.common.reports.answer import serve
 from rbdyn_ros.ros.simulator.robot.robot import SavedRobot
 from rbdyn_ros.ros.simulator.robot.simulation import Simulation
 
-#: Largest number of states of a simulation that are kept.
+#: Largest number of saved states.
 MOST_STATES = 32
 _NAME = re.compile(r"[A-Za-z0-9_.-]{1,64}")
 
@@ -34,10 +34,11 @@ class SavedStates:
         self._states: dict[str, list[SavedRobot]] = {}
 
     def save(self, name: str) -> str:
-        """Save the present state under a name, replacing an older state; return a message.
+        """Save the present state under a name, in place of an older state; return a message.
 
         Raises:
-            RbdynError: the name is not allowed, there are too many states, or it cannot be saved.
+            RbdynError: the name is not allowed, there are too many states, or the present state
+                cannot be saved.
         """
         if not _NAME.fullmatch(name):
             raise refusal(
@@ -55,10 +56,10 @@ class SavedStates:
         return f"saved: {listing(self._states, MOST_STATES)}"
 
     def load(self, name: str) -> str:
-        """Continue from the state of a name; return a message.
+        """Continue from the state saved under a name; return a message.
 
         Raises:
-            RbdynError: there is no such state, or it cannot be loaded.
+            RbdynError: there is no such state, or the state cannot be loaded.
         """
         if name not in self._states:
             known = listing(self._states, MOST_STATES) if self._states else "none"

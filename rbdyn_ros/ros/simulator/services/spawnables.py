@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""From the resource of a request to an object or an obstacle to spawn.
+"""Convert the resource in a request to an object or an obstacle to spawn.
 
 A resource is the text of a robot, the URI of a robot file or a mesh, or a primitive shape:
 ``primitive:box?size=0.1,0.1,0.1&mass=0.2``. Primitives and meshes without mass and density are
@@ -35,24 +35,24 @@ NAME_NOT_UNIQUE, NAME_INVALID, UNSUPPORTED_FORMAT, NO_RESOURCE = 101, 102, 103, 
 NAMESPACE_INVALID, PARSE_ERROR, MISSING_ASSETS, INVALID_POSE = 105, 106, 107, 109
 
 PRIMITIVE = "primitive:"
-#: The shape of each primitive, and its lengths [m] with their number.
+#: For each primitive: its shape, and the keys of its lengths [m] with their numbers of values.
 SHAPES: dict[str, tuple[Callable[..., Any], dict[str, int]]] = {
     "box": (geometries.Box, {"size": 3}),
     "sphere": (geometries.Sphere, {"radius": 1}),
     "cylinder": (geometries.Cylinder, {"radius": 1, "length": 1}),
     "capsule": (geometries.Capsule, {"radius": 1, "length": 1}),
 }
-#: Properties of primitives: mass [kg], density [kg/m^3], and properties of the surface.
+#: Keys of primitives: mass [kg], density [kg/m^3], and properties of the surface.
 MASSES, SURFACE = ("mass", "density"), ("friction", "restitution")
-#: Key of a robot file: 0 leaves out its actuators.
+#: Key for a robot file; the value 0 leaves out the robot's actuators.
 ACTUATORS = "actuators"
-#: Suffixes that can be spawned; .xacro is left out because it runs code, .world because a world is
-#: not an entity.
+#: Suffixes of files that can be spawned: not .xacro, which runs code, nor .world, which is not one
+#: entity.
 SPAWNED = tuple(suffix for suffix in (*ROBOTS, *MESHES) if suffix not in (".xacro", ".world"))
 WORLD_FILE = "a .world file is a world, not one entity; spawn its models one by one"
-#: Suffixes of the files that can be spawned, as spawn_formats of the features.
+#: Names of these formats for the field spawn_formats of the features.
 FORMATS = ("urdf", "sdf", "mjcf", "stl", "obj", "dae")
-#: The attribute with the name of a robot, by the root element of its text.
+#: For each root element of a robot's text, the attribute with the robot's name.
 _NAMED = {"robot": "name", "mujoco": "model", "sdf": "name"}
 _NAME = re.compile(r"[A-Za-z0-9_.-]{1,64}")
 
@@ -70,10 +70,10 @@ def chosen_name(wanted: str, may_rename: bool, uri: str, taken: Collection[str])
     """Return the name of a new entity.
 
     Args:
-        wanted: name in the request; if it is empty, the resource gives the name, with may_rename.
-        may_rename: whether a number may be added.
+        wanted: name in the request; empty: use the name of the resource, if may_rename.
+        may_rename: whether a number may be added to a name that is taken.
         uri: URI of the resource, or its text.
-        taken: the names that it cannot have.
+        taken: names that the entity cannot have.
 
     Raises:
         ResultError: the name is invalid or taken.
@@ -105,7 +105,7 @@ def _name_of(uri: str) -> str:
 
 
 def _name_in(text: str) -> str:
-    """Return the name of the robot or the first model in a text, or "" without a name."""
+    """Return the name of the robot or of the first model in a text; "" if the text has no name."""
     root = root_of_text(text)
     if root not in _NAMED or len(text) > guard.MAX_BYTES:
         return ""
@@ -122,7 +122,7 @@ def entity_of(name: str, uri: str, text: str, pose: Pose) -> Object | geometries
 
     Args:
         name: name of the entity.
-        uri: URI of the resource, see the module.
+        uri: URI of the resource, see the docstring of this module.
         text: text of a URDF, SDF or MJCF, used if the URI is empty.
         pose: pose of the entity in the world.
 
@@ -166,7 +166,7 @@ def entity_of(name: str, uri: str, text: str, pose: Pose) -> Object | geometries
 
 
 def has_actuators(uri: str) -> bool:
-    """Return whether the actuators of a robot file act; `?actuators=0` in its URI stops them.
+    """Return whether to keep a robot's actuators; `?actuators=0` in the URI leaves them out.
 
     Args:
         uri: a URI that entity_of accepted.
@@ -196,7 +196,7 @@ def _primitive(name: str, words: str, pose: Pose) -> Object | geometries.Obstacl
 
 
 def _triangles_of(path: Path) -> geometries.Points | geometries.TriangleMesh:
-    """Return a mesh file's triangles, or its corners if it is convex, or raise ResultError."""
+    """Return the triangles of a mesh, or its corners if it is convex; refuse an invalid mesh."""
     try:
         return Meshes(MeshFiles(path.parent)).concave(path.name, (1.0, 1.0, 1.0))
     except UnusableMeshError as error:
@@ -219,7 +219,7 @@ def _surface(given: dict[str, tuple[float, ...]]) -> geometries.Surface | None:
 
 
 def _numbers(query: str, allowed: dict[str, int]) -> dict[str, tuple[float, ...]]:
-    """Return numbers of a query by key, or raise ResultError; `allowed` has the count of each."""
+    """Return the numbers in a query by key; refuse others than `allowed`: key and its count."""
     found: dict[str, tuple[float, ...]] = {}
     try:
         fields = parse_qsl(query, keep_blank_values=True, max_num_fields=20)

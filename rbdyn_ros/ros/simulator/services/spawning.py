@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The services of simulation_interfaces that add and remove objects."""
+"""The services of simulation_interfaces that add and remove entities."""
 
 import re
 from functools import partial
@@ -32,12 +32,12 @@ from rbdyn_ros.ros.simulator.services.spawnables import (
 )
 from rbdyn_ros.ros.simulator.world.world import SpawnedRobot
 
-#: The answer of SpawnEntities if not all were spawned.
+#: Result code of SpawnEntities if not all entities were spawned.
 ENTITIES_SPAWN_FAILED = 150
 
 
 class Spawning(results.OfferedServices):
-    """Services that spawn and delete entities, see OfferedServices.
+    """Services that spawn and delete entities; see OfferedServices.
 
     Args:
         node: node that offers the services under its name.
@@ -112,7 +112,7 @@ class Spawning(results.OfferedServices):
         return name
 
     def _robot(self, entity: Any, namespace: str) -> SpawnedRobot:
-        """Return namespace and URDF of the robot in an object's file, or raise ResultError."""
+        """Return the robot with its topics' namespace and its URDF; refuse a bad namespace."""
         own = self._simulation.robots[0].node.get_namespace().rstrip("/")
         space = namespace or re.sub(r"\W|^(?=\d)", "_", entity.name, flags=re.ASCII)
         space = (space if space.startswith("/") else f"{own}/{space}").rstrip("/") or "/"
@@ -130,7 +130,7 @@ class Spawning(results.OfferedServices):
         return SpawnedRobot(space, urdf, None)
 
     def _pose(self, stamped: Any) -> Pose:
-        """Convert a pose in the frame of the world or of an entity, or raise ResultError."""
+        """Convert a pose in the frame of an entity to the world; refuse unknown frames."""
         position = vector_numbers(stamped.pose.position)
         quaternion = quaternion_numbers(stamped.pose.orientation)
         try:

@@ -21,14 +21,14 @@ from rbdyn_ros.ros.simulator.services.worlds import Worlds
 #: Time from the reply to QUITTING to the end of the process [s].
 QUIT_DELAY = 0.3
 
-#: Features of StepSimulation and SimulateSteps.
+#: Names of the features of StepSimulation and SimulateSteps.
 STEPS = ("STEP_SIMULATION_SINGLE", "STEP_SIMULATION_MULTIPLE", "STEP_SIMULATION_ACTION")
 
 
 def open_standard(
     node: Node, simulation: Simulation, worlds: Sequence[str] = ()
 ) -> "StandardServices | None":
-    """Offer the services under `~/` of a node, or warn that simulation_interfaces is missing.
+    """Offer and return the services; if simulation_interfaces is missing, warn and return None.
 
     Args:
         node: node that offers them.
@@ -47,9 +47,9 @@ def open_standard(
 
 
 class StandardServices:
-    """Serves simulation_interfaces until `close`.
+    """Serves simulation_interfaces under `~/` of a node until `close`.
 
-    Steps take long, so another node with an executor of its own serves them; meanwhile the node's
+    Steps take long, so a helper node with an executor of its own serves them. Meanwhile the node's
     executor serves topics and other requests.
 
     Args:
@@ -64,7 +64,7 @@ class StandardServices:
 
         self._simulation = simulation
         self._result, self._states = Result, SimulationState
-        # tick of the start: a simulation that is at this tick, as it was loaded, is stopped
+        # a simulation at this tick and as it was loaded counts as stopped; None: it does not
         self._stopped_at: int | None = 0
         self._quitting: threading.Timer | None = None
         node.create_service(
@@ -104,11 +104,11 @@ class StandardServices:
         self._stepping = Stepping(node, simulation)
 
     def start(self) -> None:
-        """Begin to serve requests to step; the node's executor serves all other requests."""
+        """Begin to serve requests to step, in a thread of its own."""
         self._stepping.start()
 
     def close(self) -> None:
-        """End stepping and its executor; the other services end with the node."""
+        """Stop serving steps; the other services end with the node."""
         if self._quitting is not None:
             self._quitting.cancel()
         self._stepping.close()
@@ -185,7 +185,7 @@ class StandardServices:
     def _quit(self) -> None:
         with contextlib.suppress(RbdynError):
             self._simulation.pause(True)
-        # quit in a thread of its own, some time after the reply
+        # quit in another thread after QUIT_DELAY, so that the reply is sent first
         self._quitting = threading.Timer(QUIT_DELAY, self._simulation.quit)
         self._quitting.start()
 
@@ -207,4 +207,4 @@ class StandardServices:
             robot=bool(scope & request.SCOPE_SPAWNED),
         )
         if scope != known:
-            self._stopped_at = None  # a part of the robot is no longer as at the start
+            self._stopped_at = None  # a part of the simulation is not as at the start

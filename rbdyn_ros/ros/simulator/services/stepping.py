@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The step service and the step action of simulation_interfaces, on a node of their own."""
+"""The step service and the step action of simulation_interfaces, on a helper node."""
 
 import threading
 from collections.abc import Callable
@@ -12,7 +12,7 @@ from rbdyn_ros.ros.common.graph.action_thread import ActionThread
 from rbdyn_ros.ros.simulator.robot.simulation import Simulation
 from rbdyn_ros.ros.simulator.services.results import fill_result
 
-#: The service checks for interruptions after this many steps.
+#: The service checks for interruptions each time after this many steps.
 STEPS_AT_ONCE = 100
 
 
@@ -35,7 +35,7 @@ class Stepping:
         self._thread.action(SimulateSteps, "simulate_steps", self._simulate)
 
     def start(self) -> None:
-        """Begin to serve."""
+        """Begin to serve requests to step."""
         self._thread.start()
 
     def close(self) -> None:
@@ -50,7 +50,7 @@ class Stepping:
         return response
 
     def _simulate(self, goal: Any) -> Any:
-        """Make single steps with feedback until the goal is reached or cancelled."""
+        """Make single steps with feedback until all are made or the goal is cancelled."""
         steps = goal.request.steps
 
         def report(done: int) -> bool:
@@ -69,7 +69,7 @@ class Stepping:
         return message
 
     def _advance(self, steps: int, at_once: int, go_on: Callable[[int], bool]) -> None:
-        """Make steps, unless another request is making steps.
+        """Make steps; refuse if another request is making steps.
 
         Args:
             steps: number of steps.
@@ -77,7 +77,7 @@ class Stepping:
             go_on: called with the number of steps done; returns False to cancel.
 
         Raises:
-            RbdynError: not all steps were made.
+            RbdynError: another request is stepping, or not all steps were made.
         """
         if not self._busy.acquire(blocking=False):
             raise refusal("another request is stepping; wait for it or cancel it")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Files of requests: a path, ``file:///path`` or ``package://name/path``."""
+"""Find a file that a request names by a path, ``file:///path`` or ``package://name/path``."""
 
 import re
 from pathlib import Path
@@ -9,7 +9,7 @@ from rbdyn_ros.description.reading.packages import find_package
 from rbdyn_ros.errors import quote
 from rbdyn_ros.ros.simulator.services.results import NOT_FOUND, ResultError
 
-#: The scheme of a URI, and the rest of the URI.
+#: Groups: the scheme of a URI, and the rest of the URI.
 _URI = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)://(.*)", re.DOTALL)
 
 
@@ -18,7 +18,7 @@ def path_of(uri: str, result: int = NOT_FOUND) -> Path:
 
     Args:
         uri: URI of a request.
-        result: the code of a refusal.
+        result: result code of a refusal.
 
     Raises:
         ResultError: the scheme is not supported, or there is no such package.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The simulation behind the view in the browser: orders pass the same checks as messages."""
+"""Connect the simulation to the view in the browser; orders pass the same checks as messages."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -31,7 +31,7 @@ from rbdyn_ros.view.live.spawned import MISSING, Spawned
 from rbdyn_ros.view.live.watched import Watched, before_start
 from rbdyn_ros.view.web.server import is_local
 
-#: Streams of the view's wrenches and pulls; no frame of a message has these names.
+#: Names of the streams of the view's wrenches and pulls; no frame in a message has these names.
 STREAM, HAND = "~view", "~hand"
 NOTHING = (0.0, 0.0, 0.0)
 MOST_TICKS = 100_000
@@ -47,7 +47,7 @@ P = ParamSpec("P")
 
 
 def _refusable(act: Callable[P, None]) -> Callable[P, str]:
-    """Make an order return the reason of its refusal, or an empty string."""
+    """Decorate an order: it returns the reason of its refusal, or an empty string."""
 
     @wraps(act)
     def answer(*args: P.args, **kwargs: P.kwargs) -> str:
@@ -57,11 +57,10 @@ def _refusable(act: Callable[P, None]) -> Callable[P, str]:
 
 
 class ViewedSimulation:
-    """The robots of a node for a view, see view.live.link.Simulated.
+    """The simulated robots of a node for a view; see view.live.link.Simulated.
 
-    Every order returns the reason of a refusal, or an empty string.
-
-    The page exists before the simulation: until `begin` it shows the robots at their start.
+    Every order returns the reason of its refusal, or an empty string. The page exists before the
+    simulation: until `begin` it shows the robots at their start.
 
     Args:
         node: node that has the parameter real_time_factor.
@@ -73,13 +72,14 @@ class ViewedSimulation:
         self._begun: Simulation | None = None
         self._watched: list[Watched] = []
         self._hands: list[HandSpring] = []
-        self._driven: dict[int, bool] = {}  # by robot: whether it was held before its first order
+        # for each robot that the view commands: whether it was held before the first command
+        self._driven: dict[int, bool] = {}
 
     def begin(self, simulation: Simulation) -> None:
-        """Show and control the simulation of the robots, which are open now."""
+        """Show and control this simulation of the robots from now on."""
         self._watched = [Watched(robot.loop) for robot in self.robots]
         self._hands = [HandSpring(robot.loop) for robot in self.robots]
-        self._begun = simulation  # set it last: the view reads it from other threads
+        self._begun = simulation  # set this last, because other threads read it
 
     @property
     def _simulation(self) -> Simulation:
@@ -94,7 +94,7 @@ class ViewedSimulation:
         return [watched.instant(energy) for watched in self._watched]
 
     def recast(self, robot: int) -> Cast | None:
-        """Return a robot with the last instant's objects; None if outdated, or before `begin`."""
+        """Return a robot with the objects of the last instant; None: outdated, or before begin."""
         if self._begun is None:
             return None
         watched, shown = self._watched[robot], self.robots[robot]
@@ -164,7 +164,10 @@ class ViewedSimulation:
     def drive(
         self, robot: int, efforts: Mapping[str, float], positions: Mapping[str, float]
     ) -> None:
-        """Command joints, like a message on joint_commands_by_mode."""
+        """Command joints by name, as a message on joint_commands_by_mode does.
+
+        `efforts` and `positions` [N m or N, rad or m] must have different joints.
+        """
         shown = self._simulation.robots[robot]
         was_held = shown.loop.holding
         _command(shown, efforts, positions)
@@ -172,10 +175,10 @@ class ViewedSimulation:
 
     @_refusable
     def release(self, robot: int) -> None:
-        """End the view's commands at once; without such commands release a held robot.
+        """End the view's commands to a robot; if there are none, release a held robot.
 
-        The robot is held as before these commands, otherwise on_timeout takes over. Commands and
-        trajectories of others continue.
+        A robot that was held before these commands is held again; otherwise on_timeout takes over.
+        Commands and trajectories of others continue.
         """
         shown = self._simulation.robots[robot]
         _check_time(shown)
@@ -187,7 +190,7 @@ class ViewedSimulation:
 
 
 def _check_time(robot: Robot) -> None:
-    """Refuse orders to a robot in lock-step."""
+    """Raise RbdynError if the robot is in lock-step, which allows no orders of the view."""
     if robot.values.time_mode == "lockstep":
         raise refusal(LOCKSTEP)
 
@@ -215,7 +218,7 @@ def cast_of(robot: Robot, world: World, imports: Sequence[Path] = ()) -> Cast:
     Args:
         robot: the loaded robot.
         world: its present world.
-        imports: the files of its joint types and motions.
+        imports: Python files that define its joint types and motions.
     """
     values, given = robot.values, robot.given
     policy = policy_of(values)  # read from the parameters, because the robot has no loop yet
@@ -250,9 +253,9 @@ def open_view(
     imports: Sequence[Path] = (),
     spawned: Spawned | None = None,
 ) -> ViewProcess | None:
-    """Show the robots of a node in a browser if the parameter view is true; see start_view.
+    """Start the view of a node's robots if parameter view is true, and return its process.
 
-    Return None with a warning if the view cannot start; the simulation continues.
+    If it cannot start, log a warning and return None; the simulation continues. See start_view.
     """
     if not values.view:
         if spawned is not None:

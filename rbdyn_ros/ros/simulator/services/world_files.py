@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""World files: scenes of objects and obstacles, by a URI or as a text, or found in folders."""
+"""Read scenes of objects and obstacles from a URI or a text, and find them in folders."""
 
 from collections.abc import Iterator, Sequence
 from itertools import islice
@@ -24,7 +24,7 @@ from rbdyn_ros.ros.simulator.world.world import TEXT, WorldFile, world_file
 #: Result codes of LoadWorld.
 UNSUPPORTED_FORMAT, NO_RESOURCE, PARSE_ERROR = 101, 102, 103
 MISSING_ASSETS, UNSUPPORTED_ASSETS, UNSUPPORTED_ELEMENTS = 104, 105, 106
-#: Result codes by the codes of findings; PARSE_ERROR for all other codes.
+#: Result code for the code of a finding; PARSE_ERROR for all other codes.
 CODES = {
     **dict.fromkeys(("mesh-missing", "package-not-found", "no-such-file"), MISSING_ASSETS),
     **dict.fromkeys(("mesh-format", "mesh-address", "mesh-outside"), UNSUPPORTED_ASSETS),
@@ -34,7 +34,7 @@ CODES = {
     "object-overlaps": OPERATION_FAILED,
 }
 SUFFIXES = (".yaml", ".yml")
-#: Largest number of files in a folder.
+#: Largest number of files in a folder that is searched.
 MOST_FILES = 1000
 
 
@@ -50,14 +50,14 @@ def read_world(
     Args:
         uri: URI of a scene file.
         text: text of a scene file, used if the URI is empty.
-        start: the scene that the simulator was started with, the only one that may have robots;
-            None: no scene.
+        start: scene that the simulator was started with; only this scene may have robots. None: no
+            scene.
         strict: as for load_urdf.
         package_dirs: as for load_urdf.
 
     Raises:
         ResultError: the resource is refused.
-        DescriptionError: its content is refused.
+        DescriptionError: the content of the scene is refused.
     """
     if not uri and not text.strip():
         raise ResultError(NO_RESOURCE, "the request has neither a URI nor a resource_string")
@@ -74,12 +74,13 @@ def read_world(
 
 
 def refused_world(error: DescriptionError, opened: Sequence[Path], logger: Any) -> ResultError:
-    """Return the refusal of a world with errors: its first error, or only the code of this error.
+    """Return the refusal of a world with errors; it has the first error, or only its code.
 
     Args:
         error: error of the world.
-        opened: the files that were opened.
-        logger: logs the errors that the answer leaves out.
+        opened: files that were opened for the world; if there are any, only the code is shown,
+            except for overlapping objects.
+        logger: logs an error that the answer leaves out.
     """
     source, code = f"{error.source}: " if error.source else "", error.findings[0].code
     shown = not opened or code == "object-overlaps"
@@ -88,10 +89,10 @@ def refused_world(error: DescriptionError, opened: Sequence[Path], logger: Any) 
 
 
 def worlds_at(uri: str, start: Path | None) -> Iterator[WorldFile]:
-    """Return the worlds of a source: a folder, or one file.
+    """Yield the worlds in a folder, or the world in one file.
 
-    Files that are not scenes, that have robots of their own, or whose title cannot be read are
-    left out.
+    Files that are not scenes, that have robots, or whose title cannot be read are left out. Only
+    the file `start`, with which the simulator was started, may have robots.
 
     Raises:
         ResultError: there is no such folder or file, or the folder has too many files.

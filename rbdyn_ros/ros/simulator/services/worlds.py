@@ -29,18 +29,18 @@ from rbdyn_ros.share import share_dir
 
 #: Result codes of these services.
 NO_WORLD_LOADED = DEFAULT_SOURCES_FAILED = 101
-#: Beginnings of the URIs of this machine.
+#: Beginnings of URIs of files on this machine.
 LOCAL = ("file://", "package://")
 
 
 class Worlds(OfferedServices):
-    """Services that list, load and unload worlds, see OfferedServices.
+    """Services that list, load and unload worlds; see OfferedServices.
 
     Args:
         node: node that offers the services under its name.
         simulation: the simulation to change.
         sources: folders and scene files that are searched for worlds.
-        stop: leaves the simulation stopped at its start.
+        stop: function that resets the simulation and leaves it stopped at its start.
     """
 
     def __init__(
@@ -67,8 +67,7 @@ class Worlds(OfferedServices):
         begin = simulation.robots[0].begin
         opened: list[Path] = []
         try:
-            # the user named this scene at the start, so its files are read as they were at the
-            # start
+            # the user started the simulator with this scene, so read its files as at the start
             with nullcontext(opened) if self._is_first(resource.uri) else for_others() as opened:
                 how = begin.strict, begin.package_dirs
                 file, parts = read_world(resource.uri, resource.resource_string, first, *how)
@@ -85,7 +84,7 @@ class Worlds(OfferedServices):
         """Return whether a URI names the scene that the simulator was started with."""
         try:
             return bool(uri) and is_same(path_of(uri), self._simulation.entities.first_scene)
-        except RbdynError:  # read_world then refuses the URI
+        except RbdynError:  # read_world refuses this URI later
             return False
 
     def _unload_world(self, _request: Any, _response: Any) -> None:
@@ -119,7 +118,7 @@ class Worlds(OfferedServices):
             raise failed[0]
 
     def _found(self, request: Any) -> tuple[dict[str, WorldFile], list[ResultError]]:
-        """Return worlds by their files, and the errors of sources."""
+        """Return the worlds of all sources by their URIs, and the errors of refused sources."""
         found, failed = dict[str, WorldFile](), list[ResultError]()
         first = self._simulation.entities.first_scene
         begin = [str(first)] if first else []
@@ -142,7 +141,7 @@ def _online(source: str) -> str:
 
 
 def _resource(message: Any) -> Any:
-    """Return the resource of a world, which version 2.0 calls a level."""
+    """Return the resource field of a message about a world; in version 2.0 it is named level."""
     new = hasattr(message, "world_resource")
     return message.world_resource if new else message.level_resource
 

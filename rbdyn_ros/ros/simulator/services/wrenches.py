@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""External wrenches: from messages to the loop."""
+"""Convert messages with external wrenches to wrenches for the loop."""
 
 from typing import Any
 
@@ -18,8 +18,8 @@ from rbdyn_ros.runtime.types import Wrench
 
 AXES = ("link", "world")
 MAX_DURATION = 3600.0  # longest duration [s]
-MAX_SIZE = 1e6  # largest force and torque [N, N m]; larger wrenches are mistakes
-MAX_REACH = 1e3  # largest distance from the origin of the link [m]
+MAX_SIZE = 1e6  # largest force and torque [N, N m]; a larger wrench is a mistake
+MAX_REACH = 1e3  # largest distance of the point from the origin of the link [m]
 
 
 def wrench_on(
@@ -81,9 +81,9 @@ def wrench_of_request(m: Model, request: Any) -> Wrench:
 
 
 def wrench_of_message(m: Model, message: Any, duration: float, prefix: str = "") -> Wrench:
-    """Return the wrench of a geometry_msgs/WrenchStamped.
+    """Return the wrench in a geometry_msgs/WrenchStamped.
 
-    It acts at the origin of the link of its frame, in the axes of that link.
+    It acts on the link of the message's frame, at the origin and in the axes of this link.
 
     Args:
         m: the robot.
@@ -97,7 +97,7 @@ def wrench_of_message(m: Model, message: Any, duration: float, prefix: str = "")
 
 
 def link_of(frame: str, prefix: str) -> str:
-    """Return the name of the link of a frame in TF; raise RbdynError without the prefix."""
+    """Return the name of the link of a TF frame; RbdynError if the frame lacks the prefix."""
     if not frame.startswith(prefix):
         found = f"the frame {quote(frame)} does not belong to this robot"
         raise refusal(f"{found}, whose frames begin with '{prefix}'")

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Topics of one robot: its states, its commands, and the checks of messages."""
+"""Topics of one robot: its states, its sensors and its commands, which are checked."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Log the troubles of a simulated robot, each only once or rarely."""
+"""Log problems of a simulated robot, each only once or rarely."""
 
 import math
 import time
@@ -18,22 +18,23 @@ LONG_WAIT = 5.0
 
 
 def has_locked_drive(m: Model, joint: int) -> bool:
-    """Return whether a joint with a fault has a drive that locked.
+    """Return whether a fault of a joint means that its drive has locked.
 
-    The position of such a joint is a function of time, so its state cannot diverge.
+    The drive has locked if the joint has a prescribed motion: the state of such a joint cannot
+    diverge.
     """
     return joint >= 0 and bool(m.jnt_class[joint] == JointClass.DRIVEN)
 
 
 def stop_reason(name: str, locked: bool) -> str:
-    """Return the reason of a fault at a joint."""
+    """Return the reason of a fault at the joint with this name, for a message."""
     if locked:
         return f"the drive of joint {quote(name)} is locked: its closed loop cannot follow it"
     return f"the state of joint {quote(name)} diverged"
 
 
 class WaitAlarm:
-    """Logs the joints for which lock-step has waited in vain.
+    """Logs the joints whose commands did not arrive in lock-step.
 
     Args:
         logger: logger of the node.
@@ -46,7 +47,7 @@ class WaitAlarm:
         self._throttle = Throttle()
 
     def poll(self, now: float) -> None:
-        """Warn of a long wait, once for a tick, and of timeouts; now: on the steady clock [s]."""
+        """Warn of a long wait, once for each tick, and of timeouts; now: steady clock [s]."""
         loop = self._loop
         timeouts = loop.readout.lockstep_timeouts
         if timeouts > self._timeouts and self._throttle.due(now):
@@ -68,14 +69,14 @@ class WaitAlarm:
 
 
 class Alarms:
-    """Logs the trouble in the states of a robot, but not for every state.
+    """Logs problems in the states of a robot, but not for every state.
 
     Args:
         logger: logger of the node.
         reset_name: name of the service to call after divergence.
 
     Attributes:
-        said_fast: whether it warned that a body rotates too fast.
+        said_fast: whether it has warned that a body rotates too fast.
     """
 
     def __init__(self, logger: Any, reset_name: str) -> None:
@@ -86,7 +87,7 @@ class Alarms:
         self._looked: Model | None = None  # the Model whose springs were checked
 
     def report(self, m: Model, state: LoopState) -> None:
-        """Log the new troubles in a state of the Model."""
+        """Log the problems in a state of the Model m that are new."""
         self._report_fault(m, state)
         self._report_limits(m, state)
         self._report_contact(m, state)
@@ -96,9 +97,9 @@ class Alarms:
             self._logger.warning(text)
 
     def fastest(self, m: Model) -> float:
-        """Return the speed up to which no warning about fast rotation is due [rad/s or m/s].
+        """Return the joint speed up to which no body can rotate too fast [rad/s or m/s].
 
-        The speed is infinite once the warning was given.
+        After the warning about fast rotation, return infinity.
         """
         return math.inf if self.said_fast else no_turn_is_fast(m)
 
@@ -117,7 +118,7 @@ class Alarms:
             self._logger.error("an inertia is not positive: the motion is wrong; see rbdyn check")
 
     def _remedy(self, m: Model, locked: bool) -> str:
-        """Return the advice after a state diverged; locked: the joints were locked."""
+        """Return the advice after a fault; locked: a drive has locked, so no state diverged."""
         call = f"Call {self._reset_name}"
         if locked or m.not_implicit or m.opt.integrator not in ("euler", "implicit_damping"):
             return call
@@ -137,7 +138,7 @@ class Alarms:
         self._near = max(self._near, state.singular)
 
     def _report_timestep(self, m: Model, state: LoopState) -> None:
-        """Warn once if the timestep is too long for a part of the robot, as rb.step does."""
+        """Warn once if the timestep is too long for the robot or its motion, as rb.step does."""
         texts = texts_before(m) if m is not self._looked else []
         self._looked = m
         if not self.said_fast and (text := text_if_fast(m, state.qvel)):
@@ -147,7 +148,7 @@ class Alarms:
             self._logger.warning(text)
 
     def _report_contact(self, m: Model, state: LoopState) -> None:
-        """Warn once of contact forces that have not converged, and once of dropped contacts."""
+        """Warn once if contact forces have not converged, and once if contacts were dropped."""
         if state.unsolved > 0 and not self._unsolved:
             self._unsolved = True
             self._logger.warning(

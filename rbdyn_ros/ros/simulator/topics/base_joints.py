@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The joints of a mobile base: wheels, or two slides and a hinge that need no wheels."""
+"""The joints of a mobile base: wheels, or two slides and a hinge instead of wheels."""
 
 import math
 from dataclasses import replace
@@ -32,29 +32,32 @@ class BaseJoints(Protocol):
     twist_covariance: Array
 
     def link(self, m: Model) -> str:
-        """Return the link of the base."""
+        """Return the name of the link that is the base."""
 
     def check(self, twist: Array) -> None:
-        """Raise RbdynError for a motion that the base cannot do."""
+        """Raise RbdynError for a twist (vx, vy, wz) that the base cannot follow."""
 
     def capped(self, twist: Array) -> Array:
-        """Return a twist within the speed limits of the joints."""
+        """Return the twist, scaled down to the speed limits of the joints."""
 
     def approach(self, now: Array, target: Array, most: Array, period: float) -> Array:
-        """Return the twist a period later, within the accelerations."""
+        """Return the twist a period [s] later, from `now` towards `target`.
+
+        most: largest accelerations along x, along y and about z [m/s^2, rad/s^2].
+        """
 
     def command(self, m: Model, twist: Array) -> Command:
-        """Return the command of a twist, in the state that was measured last."""
+        """Return the command for a twist, at the steering angles that were measured last."""
 
     def measure(self, m: Model, state: LoopState, period: float) -> None:
-        """Measure a state that follows the last state after a period [s]."""
+        """Update the odometry with a state, which is a period [s] after the last state."""
 
     def reset(self) -> None:
-        """Begin at the origin."""
+        """Restart the odometry at the origin."""
 
 
 def _dofs(m: Model, names: tuple[str, ...]) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
-    """Return the dofs of joints, whose numbers change when objects come or go."""
+    """Return the present dofs of joints; the dofs change when objects are added or deleted."""
     return np.array([m.jnt_dofadr[m.jnt_names.index(name)] for name in names], np.int64)
 
 
@@ -63,7 +66,7 @@ class WheelJoints(WheelOdometry):
 
     Args:
         drive: drive of the base.
-        slip: see WheelOdometry.
+        slip: as for WheelOdometry.
         m: the robot.
     """
 
@@ -95,7 +98,7 @@ class WheelJoints(WheelOdometry):
         if not self._steered:
             return ramped(now, target, most, period)
         bend = self._curvature
-        if abs(target[0]) > STILL:  # at rest the wheels keep their steering angles
+        if abs(target[0]) > STILL:  # a base at rest keeps its steering angles
             bend = min(max(target[2] / target[0], self._curvatures[0]), self._curvatures[1])
         begin, limits = (now[0], self._curvature), (most[0], most[2])
         speed, self._curvature = ramped_arc(begin, (target[0], bend), limits, period)
@@ -104,7 +107,7 @@ class WheelJoints(WheelOdometry):
     def command(self, m: Model, twist: Array) -> Command:
         moved = twist
         if self._steered:
-            # rolling with the present steering angles, no wheel slips
+            # wheels do not slip if the base turns as the present steering angles require
             moved = twist[0] * np.array([1.0, 0.0, self._drive.curvature(self._turned)])
         speeds = self._drive.rows(self._turned) @ moved
         angles = self._drive.steer(self._curvature) * self._signs
@@ -123,7 +126,7 @@ class WheelJoints(WheelOdometry):
 
 
 class PlanarJoints:
-    """Two slides and a hinge below the base: it moves with exactly the commanded twist."""
+    """Two slides and a hinge below the base, which moves with exactly the commanded twist."""
 
     def __init__(self) -> None:
         self.reset()
@@ -166,7 +169,8 @@ def with_planar_base(description: Description) -> Description:
     """Return a robot that slides on the floor and turns: three joints below its root link.
 
     Raises:
-        ParameterError: it has several robots, or names of its own for the links or joints.
+        ParameterError: there are several robots, or the robot already has a link or joint with
+            one of the new names.
     """
     if len(description.robots) > 1:
         found = listing(description.robots)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Shapes as shape_msgs: primitives, meshes and planes of a moveit_msgs/CollisionObject."""
+"""Convert shapes to shape_msgs: primitives, meshes and planes of a CollisionObject."""
 
 from itertools import pairwise
 from typing import Any
@@ -13,7 +13,7 @@ from rbdyn_ros.description.meshes.hulls import hull_faces
 from rbdyn_ros.description.parts import geometries
 from rbdyn_ros.description.parts.poses import Pose, compose
 
-#: MoveIt reports a collision of links that stand on a plane: planes are lowered by this [m].
+#: Planes are lowered by this distance [m]; otherwise MoveIt reports that links on them collide.
 BELOW = 1e-3
 
 
@@ -24,7 +24,7 @@ def fill_shapes(message: Any, shapes: Any, shape: object, pose: Pose) -> None:
         message: the CollisionObject.
         shapes: the module shape_msgs.msg.
         shape: a shape of a description.
-        pose: pose of the shape in the object.
+        pose: pose of the shape in the object's frame.
     """
     kinds = shapes.SolidPrimitive
     if isinstance(shape, geometries.Plane):
@@ -48,7 +48,7 @@ def fill_shapes(message: Any, shapes: Any, shape: object, pose: Pose) -> None:
 
 
 def pose_message(pose: Pose) -> PoseMessage:
-    """Return a pose as a message."""
+    """Return a pose as a geometry_msgs/Pose."""
     message = PoseMessage()
     at, turn = message.position, message.orientation
     at.x, at.y, at.z = map(float, pose.pos)
@@ -69,7 +69,7 @@ def _mesh(shapes: Any, vertices: Array, faces: Ints) -> Any:
 
 
 def _triangles(shape: object) -> tuple[Array, Ints]:
-    """Return vertices (n, 3) and triangles (k, 3) of a shape, anticlockwise from outside."""
+    """Return vertices (n, 3) and triangles (k, 3), anticlockwise seen from outside, of a shape."""
     if isinstance(shape, geometries.TriangleMesh):
         return shape.vertices, shape.faces
     if isinstance(shape, geometries.HeightField):
@@ -82,7 +82,7 @@ def _triangles(shape: object) -> tuple[Array, Ints]:
 
 
 def _terrain(field: geometries.HeightField) -> tuple[Array, Ints]:
-    """Return the surface of a height field; each cell is cut from its corner of small x and y."""
+    """Return a height field as triangles; each cell is cut from its corner with the least x, y."""
     heights = np.asarray(field.heights, np.float64)
     rows, columns = heights.shape
     x, y = (0.5 * np.linspace(-s, s, n) for s, n in zip(field.size, (columns, rows), strict=True))

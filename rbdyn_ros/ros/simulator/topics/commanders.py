@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Commanders of a robot: late answers to its states, and commanders that stop."""
+"""Watch the senders of commands: refuse answers to old states, and log when commands stop."""
 
 import time
 from collections.abc import Callable
@@ -12,13 +12,13 @@ from rbdyn_ros.ros.common.graph.endpoints import UNKNOWN, described, other_publi
 from rbdyn_ros.ros.common.parsing.stamps import TickStamps
 from rbdyn_ros.runtime.loop import Loop
 
-#: Commands count as back after this time without a gap [s], so that a commander that is always
-#: slower than command_timeout is logged only once.
+#: Commands count as back after this time without a gap [s]. So a sender that is always slower than
+#: command_timeout is logged only once.
 BACK = 1.0
-#: Largest number of commanders whose names are remembered, and time between two look-ups of names
-#: [s].
+#: Largest number of senders whose names are remembered, and shortest time between two look-ups of
+#: names [s].
 MOST, PAUSE = 100, 0.1
-#: Effect of each policy of on_timeout on the joints.
+#: Words for the effect of each value of on_timeout: the joints ...
 EFFECTS = {
     "zero": "get no effort",
     "gravity": "are held against gravity",
@@ -29,14 +29,14 @@ EFFECTS = {
 class AnswerAges:
     """Refuses commands that answer an old state.
 
-    A command is judged if its stamp is the stamp of a tick up to the newest published state.
-    Another stamp, such as 0 or the time of another clock, does not refer to a state.
+    Only a command with the stamp of a published state is checked. Any other stamp, such as 0 or
+    the time of another clock, does not refer to a state.
 
     Args:
         stamps: stamps of the ticks of the loop.
         newest: returns the tick of the newest published state; -1: no state yet.
-        factor: returns the real-time factor.
-        timeout: largest age of a state that a command answers [s of wall time]; 0: unlimited.
+        factor: returns the real-time factor: simulated time per wall time.
+        timeout: largest age of the answered state, in wall time [s]; 0: unlimited.
 
     Attributes:
         late: number of refused commands.
@@ -68,10 +68,10 @@ class AnswerAges:
 
 
 class CommanderWatch:
-    """Logs that commands stopped, with the node that sent them, and that they are back.
+    """Logs when commands stop, with the node that sent them, and when they are back.
 
     Args:
-        node: node that logs, and lists the graph.
+        node: node that logs and finds the senders in the graph.
         loop: loop that gets the commands.
     """
 
@@ -79,16 +79,16 @@ class CommanderWatch:
         self._node, self._loop = node, loop
         self._names: dict[tuple[str, bytes | None], str] = {}
         self._heard: float | None = None
-        self._who = ""  # the publisher of the last command
+        self._who = ""  # sender of the last command; empty: unknown
         self._asked = -PAUSE  # time of the last query of a name [s]
         self._stopped = False
         self._since: float | None = None  # time since which commands arrive again
 
     def note(self, topic: str, sender: bytes | None) -> None:
-        """Note an accepted command: its topic, and the GID of its publisher if it is known."""
+        """Note an accepted command: its topic, and the GID of its publisher (None: unknown)."""
         now, key = time.monotonic(), (topic, sender)
         if sender is None and self._heard is not None and now - self._heard > BACK:
-            self._names.pop(key, None)  # the commands may come from another node
+            self._names.pop(key, None)  # after a gap, another node may send the commands
         who = self._names.get(key)
         if who is None and now - self._asked >= PAUSE:
             self._asked = now
@@ -101,7 +101,7 @@ class CommanderWatch:
         self._who, self._heard = who or "", now
 
     def note_process(self, who: str) -> None:
-        """Note accepted commands that did not arrive on a topic."""
+        """Note accepted commands of a process `who` that did not arrive on a topic."""
         self._who, self._heard = who, time.monotonic()
 
     def poll(self, now: float) -> None:
@@ -137,7 +137,7 @@ class CommanderWatch:
         )
 
     def _commander(self, topic: str, sender: bytes | None) -> str:
-        """Return the publisher of commands as words, or "" if it is not in the graph yet."""
+        """Return the sender and the topic for a message, or "" if it is not in the graph yet."""
         full = self._node.resolve_topic_name(topic)
         if sender is None:
             names = other_publishers(self._node, full, 0)

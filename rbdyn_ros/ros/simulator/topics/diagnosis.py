@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Diagnose a robot's loop: from measured numbers to levels and messages, without ROS.
+"""Diagnose a robot's loop: convert measured numbers to levels and messages, without ROS.
 
-The limits are those of ros2_control's controller manager.
+The limits follow ros2_control's controller manager.
 """
 
 import math
@@ -20,20 +20,20 @@ MICROSECOND = 1e6  # microseconds per second
 
 @dataclass(frozen=True, slots=True)
 class DiagnosisLimits:
-    """Numbers above which a quantity is a warning or an error."""
+    """Limits of a quantity: above the first a warning, above the second an error."""
 
     warn: float
     error: float
 
     def level(self, number: float) -> Level:
-        """Return the diagnostic level of a number: ok, warning or error."""
+        """Return the diagnostic level of a measured number: OK, WARN or ERROR."""
         return Level((number > self.warn) + (number > self.error))
 
 
 #: periodicity.mean_error: error of the mean rate [Hz].
 RATE_ERROR = DiagnosisLimits(5.0, 10.0)
-#: periodicity.standard_deviation, as a share of the rate: ros2_control allows 5 and 10 Hz at its
-#: default rate of 100 Hz. Absolute limits would allow a loop at 1 kHz only 5 us.
+#: periodicity.standard_deviation as a share of the rate. ros2_control allows 5 and 10 Hz at its
+#: default rate of 100 Hz; at 1 kHz, 5 Hz would allow only 5 us.
 RATE_SCATTER = DiagnosisLimits(0.05, 0.10)
 #: execution_time.mean_error: mean duration of a tick [us].
 STEP_TIME = DiagnosisLimits(1000.0, 2000.0)
@@ -59,7 +59,7 @@ class EventCounts(NamedTuple):
     dropped: int = 0
 
     def since(self, before: "EventCounts") -> "EventCounts":
-        """Return the events since earlier counts."""
+        """Return the numbers of events since the earlier counts `before`."""
         return EventCounts(*(max(now - then, 0) for now, then in zip(self, before, strict=True)))
 
 
@@ -77,15 +77,16 @@ class Observation:
         paused: whether time is paused on request.
         waiting: whether time waits for commands.
         unanswered: joints whose commands lock-step waits for, or lacked at its last timeout.
-        fault: name of the joint whose state diverged or whose drive locked; empty: no fault.
+        fault: name of the joint whose state has diverged or whose drive has locked; empty: no
+            fault.
         stale: number of joints whose command is expired or missing.
         command_age: age of the oldest valid command [s]; infinite before the first command.
         command_timeout: age at which a command expires [s].
-        on_timeout: effort of a joint without a valid command.
+        on_timeout: parameter on_timeout, the effort of a joint without a valid command.
         accepted: number of accepted messages since the start, on all topics.
         counts, new: the events since the start, and in the window.
         model_sha256: hash of the loaded robot.
-        locked: whether the fault is a drive that locked.
+        locked: whether the fault is a locked drive.
     """
 
     total: Timing
@@ -121,7 +122,7 @@ def _loop(o: Observation) -> Status:
     w = o.window
     rate = w.ticks * NANOSECONDS / w.active_ns if w.active_ns > 0 else 0.0
     wanted = (o.factor or 0.0) * NANOSECONDS / o.period_ns
-    # wake-ups are late independently, so a period between two wake-ups has twice the variance
+    # delays of wake-ups are independent, so the period between two has twice their variance
     scatter = math.sqrt(2.0) * deviation(w.histogram) / MICROSECOND * wanted
     judged = o.time_mode == "realtime" and o.factor is not None and w.ticks > 0
     complaints = _unpunctual(w, rate, wanted, scatter) + _slow(w) if judged else []
@@ -157,7 +158,7 @@ def _pace(o: Observation) -> str:
 
 
 def _unpunctual(w: Timing, rate: float, wanted: float, scatter: float) -> list[Complaint]:
-    # up to two ticks may be on the edges of a short window
+    # up to two ticks may lie at the edges of the window, which matters if it is short
     missing = abs(w.ticks - wanted * w.active_ns / NANOSECONDS)
     off = RATE_ERROR.level(abs(rate - wanted)) if missing > 2.0 else Level.OK
     return [
@@ -262,7 +263,7 @@ def _warning(condition: bool, text: str) -> Complaint:
 def _status(
     name: str, fine: str, complaints: list[Complaint], values: dict[str, object]
 ) -> Status:
-    """Return a status with the problems of the worst level."""
+    """Return a status with all problems of the worst level; without problems: the text `fine`."""
     worst = max((level for level, _ in complaints), default=Level.OK)
     sentences = [text for level, text in complaints if level == worst != Level.OK]
     return Status(name, worst, "; ".join(sentences) or fine, texts(values))

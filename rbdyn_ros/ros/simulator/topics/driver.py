@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The controller inside a simulated arm: it adds terms to efforts and removes them from readings.
+"""The controller inside a simulated arm, which adds terms to efforts and hides them in readings.
 
-Real arms do this behind their drivers, see config/arms. The terms follow from the robot file, at
-the state in which a command arrives or an effort is measured: the arm ignores its payloads.
+Real arms do this behind their drivers, see config/arms. The terms are computed from the robot
+file, without payloads, at the state in which a command arrives or an effort is measured.
 """
 
 from dataclasses import replace
@@ -19,12 +19,12 @@ from rbdyn_ros.runtime.loop import Loop
 from rbdyn_ros.runtime.state import LoopState
 from rbdyn_ros.runtime.types import EFFORT, Command
 
-#: Below this speed dry friction fades [rad/s or m/s], as in engine/step/passive.py.
+#: Below this speed dry friction decreases linearly to 0 [rad/s or m/s], as in the engine.
 SLIDING = 1e-3
 
 
 def policy_of(values: SimpleNamespace) -> str:
-    """Return the policy for expired commands: some arms carry themselves at zero effort."""
+    """Return the policy for expired commands; an arm may compensate gravity at zero effort."""
     if values.on_timeout == "zero" and values.robot_compensates_gravity:
         return "gravity"
     policy: str = values.on_timeout
@@ -32,14 +32,14 @@ def policy_of(values: SimpleNamespace) -> str:
 
 
 class SimulatedDriver:
-    """Adds and leaves out the terms that the parameters name; one thread at a time may use it.
+    """Adds and hides the terms that the parameters name; only one thread at a time may use it.
 
     Args:
         loop: loop of the robot.
         values: values of the parameters robot_compensates_* and effort_includes_gravity.
 
     Attributes:
-        hides: whether measured efforts leave out gravity.
+        hides: whether measured efforts do not include gravity.
     """
 
     def __init__(self, loop: Loop, values: SimpleNamespace) -> None:
@@ -52,7 +52,11 @@ class SimulatedDriver:
 
     @staticmethod
     def of(loop: Loop, values: SimpleNamespace) -> "SimulatedDriver | None":
-        """Return the driver, or None if the arm neither adds nor leaves out efforts."""
+        """Return the driver, or None if the arm adds no efforts of its own.
+
+        Raises:
+            ParameterError: measured efforts leave out gravity, but the arm does not add it.
+        """
         adds = (
             values.robot_compensates_gravity,
             values.robot_compensates_coriolis,
@@ -67,7 +71,7 @@ class SimulatedDriver:
         return SimulatedDriver(loop, values) if any(adds) else None
 
     def added(self, command: Command) -> Command:
-        """Return a command with the terms that the arm adds to efforts."""
+        """Return a command whose efforts include the terms that the arm adds."""
         efforts = command.mode == EFFORT
         if not efforts.any():
             return command
@@ -75,7 +79,7 @@ class SimulatedDriver:
         return replace(command, effort=command.effort + np.where(efforts, own, 0.0))
 
     def reported(self, state: LoopState) -> Array:
-        """Return the measured numbers of a state as the arm reports them."""
+        """Return the measured numbers of a state, without gravity if `hides`."""
         measured = state.measured
         if self.hides:
             self._place(state)
@@ -103,7 +107,7 @@ class SimulatedDriver:
 
 
 def friction(m: Model, qvel: Array) -> Array:
-    """Return the friction that the robot file has at a velocity (nv,) [N m or N]."""
+    """Return the friction of the robot file at the velocity qvel (nv,) [N m or N]."""
     slides = np.clip(qvel / SLIDING, -1.0, 1.0)
     total: Array = m.dof_damping * qvel + m.dof_frictionloss * slides
     return total

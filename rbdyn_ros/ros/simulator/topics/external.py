@@ -20,7 +20,7 @@ from rbdyn_ros.runtime.state import LoopState
 class ExternalEfforts:
     """Estimates external efforts from each measurement; publishes them as often as joint_states.
 
-    The observer uses the robot file: with its friction, but without payloads.
+    The observer uses the robot file, with its friction but without payloads.
 
     Args:
         node: node that publishes.
@@ -55,7 +55,7 @@ class ExternalEfforts:
         return commit
 
     def publish(self, stamp_ns: int, state: LoopState) -> None:
-        """Observe the measurement of a state, if it is new; publish when due."""
+        """Update the estimate if the measurement of a state is new; publish it if due."""
         (epoch, before), tick = self._last, state.measured_tick
         if tick < 0 or (epoch, before) == (state.epoch, tick):
             return

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The grippers of a simulated robot: they follow goals of actions and of gripper_commands."""
+"""The grippers of a simulated robot, which follow goals from actions and from gripper_commands."""
 
 import threading
 from collections.abc import Sequence
@@ -20,7 +20,7 @@ from rbdyn_ros.runtime.types import GRIP, Command
 
 
 class SimulatedGripper:
-    """Moves a gripper of a loop. Any thread may use it.
+    """Moves a gripper in the loop of a robot. Any thread may use it.
 
     Args:
         gripper: joint of the gripper.
@@ -36,7 +36,7 @@ class SimulatedGripper:
 
     @property
     def _dof(self) -> int:
-        """The dof of the gripper, whose number changes when objects come or go."""
+        """Present dof of the gripper; it changes when objects are added or deleted."""
         m = self._loop.m
         if self._place[0] is not m:
             self._place = m, int(m.jnt_dofadr[m.jnt_names.index(self.gripper.joint)])
@@ -57,13 +57,13 @@ class SimulatedGripper:
         return self._number
 
     def hold(self, number: int) -> None:
-        """Stay at the present position, if the goal of this number is still the newest."""
+        """Stay at the present position if the goal with this number is still the newest."""
         with self._lock:
             if number == self._number:
                 self._order(self.gripper.staying(self.state().position))
 
     def forget(self) -> None:
-        """Note that a reset has cleared the commands of the loop."""
+        """End the present goal, because a reset has cleared the commands of the loop."""
         self._forgotten = self._number
 
     def state(self) -> GripperState:
@@ -80,7 +80,7 @@ class SimulatedGripper:
 
 
 def subscribe(node: Node, ports: Sequence[SimulatedGripper], log: MessageLog) -> None:
-    """Subscribe to gripper_commands: position, largest velocity and effort of each gripper."""
+    """Subscribe to gripper_commands, whose messages are goals of one or more grippers."""
     by_joint = {port.gripper.joint: port for port in ports}
 
     def take(message: Any) -> None:

@@ -20,7 +20,7 @@ from rbdyn_ros.runtime.state import LoopState
 from rbdyn_ros.runtime.types import Wrench
 
 MARKER_PERIOD = 1.0 / 30.0  # time between two publications [s]
-METRES_PER_NEWTON = 0.005  # for torques: metres per newton metre [m/(N m)]
+METRES_PER_NEWTON = 0.005  # length of an arrow per force [m/N], per torque [m/(N m)]
 SHORTEST, LONGEST = 0.05, 1.0  # lengths of an arrow [m]
 SHAFT, HEAD = 0.015, 0.03  # diameters [m]
 COLOURS = {"force": (0.9, 0.2, 0.1, 0.9), "torque": (0.1, 0.4, 0.9, 0.9)}
@@ -68,7 +68,7 @@ class WrenchMarkers:
         return commit
 
     def publish(self, stamp_ns: int, state: LoopState) -> None:
-        """Publish the arrows of a state, thirty times a second, while wrenches act."""
+        """Publish the arrows of a state if they are due and wrenches act."""
         if not self._ticker.due(state):
             return
         wrenches = self._orders.wrenches()
@@ -114,13 +114,13 @@ class WrenchMarkers:
 
 
 def arrow(m: Model, xmat: Array, wrench: Wrench, vector: Array) -> tuple[str, Array, Array]:
-    """Return the arrow of a vector of a wrench: its link, its tail, and the vector along it.
+    """Return the arrow of a wrench's force or torque: its link, its tail and its vector.
 
     Args:
         m: the robot.
         xmat: (nbody, 9) rotation matrices of the bodies.
-        wrench: the wrench that is shown.
-        vector: (3,) its force or its torque, not zero.
+        wrench: the wrench to show.
+        vector: (3,) force or torque of the wrench, not zero.
     """
     body = wrench.body
     k = int(np.flatnonzero(m.frame_bodyid == body)[0])

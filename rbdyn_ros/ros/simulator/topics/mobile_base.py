@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A mobile base: cmd_vel in, odom and its transform out (REP 103 and 105)."""
+"""A mobile base: it follows cmd_vel and publishes odom and its transform (REP 103 and 105)."""
 
 import importlib
 import math
@@ -28,16 +28,17 @@ from rbdyn_ros.ros.simulator.topics.ticker import Ticker
 from rbdyn_ros.runtime.loop import Loop
 from rbdyn_ros.runtime.state import LoopState
 
-#: After a pause, a twist changes at once by at most the acceleration of this many periods.
+#: After a pause of the publishing thread, the twist changes by at most the acceleration times this
+#: number of periods.
 PATIENCE = 3
-#: Variance of height and tilt, which a base on a floor does not measure [m^2, rad^2].
+#: Variance in odom of height and tilt, which the base does not measure [m^2, rad^2].
 UNKNOWN = 1e6
 #: Rows and columns of x, y and yaw in a covariance of ROS.
 FLAT = np.ix_((0, 1, 5), (0, 1, 5))
 
 
 def base_joints(m: Model, values: SimpleNamespace) -> BaseJoints | None:
-    """Return the joints that the parameters make a base of, or None if the robot takes no cmd_vel.
+    """Return the joints of the mobile base of the parameters; None: the robot has no base.
 
     Raises:
         ParameterError: the robot has no such base.
@@ -61,7 +62,7 @@ def base_joints(m: Model, values: SimpleNamespace) -> BaseJoints | None:
 
 
 def every(values: SimpleNamespace, period_ns: int) -> int:
-    """Return the period of a base [ticks]; in lock-step each tick has its commands."""
+    """Return the period of commands and odometry [ticks]; in lock-step it is one tick."""
     if values.time_mode == "lockstep":
         return 1
     rate: float = getattr(values, "base.rate")
@@ -69,9 +70,9 @@ def every(values: SimpleNamespace, period_ns: int) -> int:
 
 
 class MobileBase:
-    """Drives a base and publishes its odometry, both in the thread that publishes.
+    """Drives a base and publishes its odometry, both in the thread that publishes states.
 
-    Until the first cmd_vel it commands nothing. A cmd_vel older than `base.timeout` is zero.
+    Until the first cmd_vel it commands nothing. A cmd_vel older than `base.timeout` means zero.
 
     Args:
         node: node that publishes and subscribes.
@@ -82,7 +83,7 @@ class MobileBase:
     Attributes:
         frame: TF frame of the base link.
         period: period of its odometry and commands [ticks].
-        slides: whether it has no wheels; its transforms are then the transforms of its joints.
+        slides: whether the base has no wheels; /tf then has the transforms of its joints.
     """
 
     def __init__(
@@ -106,7 +107,7 @@ class MobileBase:
         self.prepare(loop.m)()
 
     def _open(self, shows: bool) -> None:
-        """Open odom and /tf, whose packages may not be installed."""
+        """Open odom, and /tf if `shows`; warn if a message package is not installed."""
         self._transforms: Any = None
         for package, lack in (("nav_msgs", "no odom"), ("tf2_msgs", "no /tf of the base")):
             try:
@@ -124,7 +125,7 @@ class MobileBase:
                 )
 
     def subscribe(self, log: MessageLog) -> None:
-        """Accept messages from cmd_vel."""
+        """Subscribe to cmd_vel."""
         stamped = getattr(self._values, "base.stamped")
 
         def take(message: Any) -> None:
@@ -148,14 +149,14 @@ class MobileBase:
         return commit
 
     def forget(self) -> None:
-        """Start at the origin again: the simulation was reset."""
+        """Restart at rest at the origin, because the simulation was reset."""
         self._target, self._now = None, 0
         self._last = (-1, -1)
 
     def publish(self, stamp_ns: int, state: LoopState) -> None:
-        """Measure the odometry, command the joints and publish, when it is due.
+        """Measure the odometry, command the joints and publish, if that is due.
 
-        A state without measured values still gets its command: lock-step waits for it.
+        A state without measured values also gets a command, because lock-step waits for it.
         """
         self._now = stamp_ns
         if not self._ticker.due(state):
@@ -177,14 +178,17 @@ class MobileBase:
         return seconds
 
     def _show(self, stamp_ns: int, state: LoopState) -> None:
-        """Publish odom and transforms."""
+        """Publish odom and the transforms of a state."""
         if self._publisher is not None:
             self._publisher.publish(self._odometry(stamp_ns))
         if self._transforms is not None:
             self._transforms.publish(self._tf(stamp_ns, state))
 
     def _drive(self, stamp_ns: int, state: LoopState, period: float) -> None:
-        """Approach the twist of the newest cmd_vel, or rest after its timeout."""
+        """Command a twist nearer to the newest cmd_vel, or to rest after its timeout.
+
+        period: time since the last call [s].
+        """
         given = self._target
         if given is None:
             return
@@ -192,7 +196,7 @@ class MobileBase:
         # an age below 0 means that the twist came before a reset
         if not 0 <= stamp_ns - since <= self._timeout:
             target = np.zeros(3)
-        # after a pause of this thread the base must not jump
+        # limit the period, so that the base does not jump after a pause of this thread
         period = min(period, self._seconds(PATIENCE * self._ticker.every))
         wanted = self._joints.capped(limited(target, self._limits.speed))
         most = self._limits.acceleration
@@ -215,9 +219,10 @@ class MobileBase:
         return message
 
     def _tf(self, stamp_ns: int, state: LoopState) -> Any:
-        """Return odom -> base by the wheels, and world -> odom if there is a world frame.
+        """Return the transforms odom -> base and, with a world frame, world -> odom.
 
-        With world -> odom, world -> base is exact.
+        The first is the odometry of the wheels. The second corrects it, so that world -> base is
+        the exact pose.
         """
         x, y, angle = self._joints.pose
         c, s = math.cos(angle), math.sin(angle)
@@ -244,7 +249,7 @@ def _transform(stamp_ns: int, parent: str, child: str, R: Array, p: Array) -> Tr
 
 
 def _covariance(flat: Array) -> list[float]:
-    """Return a covariance of x, y and yaw as ROS has it, row by row (36,)."""
+    """Return a covariance (3, 3) of x, y and yaw as the 36 numbers of a ROS message."""
     full = np.eye(6) * UNKNOWN
     full[FLAT] = flat
     values: list[float] = full.reshape(-1).tolist()

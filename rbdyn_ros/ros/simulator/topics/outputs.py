@@ -40,12 +40,12 @@ from rbdyn_ros.runtime.mutex import Mutex
 from rbdyn_ros.runtime.state import LoopState
 from rbdyn_ros.runtime.stream import StreamPlan
 
-#: Interval at which the last state is repeated while time is paused [s].
+#: Interval at which the last state is published again while time is paused [s].
 HEARTBEAT = 1.0
-#: Interval at which Python publishes a state, for new subscribers and reports of trouble [s].
+#: Interval at which Python publishes a state, to notice new subscribers and problems [s].
 LOOK = 0.1
 
-#: Topics besides joints, motors and transforms.
+#: Topics other than joints, motors and transforms.
 Other = (
     SensorTopics
     | WrenchMarkers
@@ -55,17 +55,17 @@ Other = (
     | UnitreeTopics
     | PlanningSceneTopic
 )
-#: The robot prepares these topics for a change of its world, not only for another Model.
+#: Topics that the Robot itself prepares for a change, because they need more than the Model.
 OF_THE_WORLD = (SensorTopics, PlanningSceneTopic)
 
 
 @dataclass(frozen=True, slots=True)
 class Cadence:
-    """Periods of publishing [ticks].
+    """Periods of the topics [ticks].
 
     Attributes:
-        states, transforms, clock: periods of these topics.
-        hand_over: period in which the loop hands states over: the greatest common divisor.
+        states, transforms, clock: periods of joint_states, /tf and /clock.
+        hand_over: period at which the loop hands states over: the greatest common divisor.
     """
 
     states: int
@@ -75,10 +75,10 @@ class Cadence:
 
     @staticmethod
     def of(values: SimpleNamespace, period_ns: int, others: Iterable[int] = ()) -> "Cadence":
-        """Return the periods of the parameters; `others` are the periods of sensors."""
+        """Return the periods from the parameters; `others` are periods of sensors [ticks]."""
         rates = values.publish_rate, values.tf_rate, values.clock_rate
         every = [max(1, round(NANOSECONDS / (rate * period_ns))) for rate in rates]
-        if values.time_mode == "lockstep":  # each tick needs a message
+        if values.time_mode == "lockstep":  # each tick needs a message of joint_states
             every[0] = every[2] = 1
         states, transforms, clock = every
         return Cadence(states, transforms, clock, math.gcd(*every, *others))
@@ -91,21 +91,21 @@ class Outputs:
         node: node that publishes.
         loop: loop of the robot.
         source: source of the robot.
-        values: the parameters.
-        cadence: cadence of the topics.
+        values: values of the parameters.
+        cadence: periods of the topics.
         stamps: stamps of the ticks of the loop.
         clock: publisher of /clock; None: another node publishes it.
-        others: sensors, markers and external efforts, published from the same states.
+        others: further topics, such as sensors, that are published from the same states.
         recorder: records every state before it is published, or None.
         watch: called with every record of the loop before it is published, or None.
-        drives: whether a base on wheels publishes odom and the transforms above its link.
+        drives: whether a mobile base publishes odom and the transforms above its link.
         reset_name: name of the service to call after divergence.
 
     Attributes:
         lock: held while a state is published, also by compiled code.
-        stream: record of published states.
-        spawned: joint_states of robots that were spawned.
-        describes: whether it publishes robot_description.
+        stream: what compiled code publishes, and which states were published.
+        spawned: joint_states of spawned robots.
+        describes: whether this publishes robot_description.
     """
 
     spawned: tuple[state_topics.JointStates, ...] = ()
@@ -153,7 +153,7 @@ class Outputs:
         self._alarms = Alarms(node.get_logger(), reset_name)
         self._plan: StreamPlan | None = None
         self._planned: tuple[object, ...] = ()
-        # steady clock [s] and record of the last publication
+        # time of the last publication on the steady clock [s], and version of the stream then
         self._published, self._version = 0.0, 0
 
     def _make_transforms(self, description: Description, values: SimpleNamespace) -> Any:
@@ -184,7 +184,7 @@ class Outputs:
 
     @property
     def frames(self) -> tuple[str, ...]:
-        """The frames of the transforms, each with its topic."""
+        """Frames of the transforms, each joined with its topic."""
         return self._transforms.frames if self._transforms is not None else ()
 
     def publish_next(self) -> bool:
@@ -205,12 +205,12 @@ class Outputs:
     ) -> Callable[[], None]:
         """Prepare for a Model with other objects; return the function that switches to it.
 
-        All steps that can fail are done here. Call the function only while locked and drained.
+        All steps that can fail are done here. Hold `lock` and call `drain` before the function.
 
         Args:
             m: the Model.
-            description: the Model was made from it.
-            robots: robots that were spawned; their joint states have topics of their own.
+            description: description from which the Model was made.
+            robots: names of spawned robots; their joint states have topics of their own.
         """
         if self._objects is None and description.objects:
             self._objects = self._make_objects(())
@@ -232,7 +232,7 @@ class Outputs:
         return commit
 
     def _go_on(self) -> None:
-        """Read the first state of another Model."""
+        """Read the first state of the new Model, and publish the poses of its objects."""
         state = self._loop.readout.next_state(1.0)  # its tick can equal the tick of the last state
         if state is None:
             return
@@ -243,9 +243,9 @@ class Outputs:
             self._objects.publish(self._stamps.of(state.tick), state)
 
     def publish(self, state: LoopState) -> None:
-        """Publish the state that was read last on all due topics; /clock comes last.
+        """Publish the state that was read last on all topics that are due; /clock is last.
 
-        Afterwards compiled code publishes plain states, see runtime/kernels/stream.py.
+        Afterwards compiled code publishes states without news; see runtime/kernels/stream.py.
         """
         self._alarms.report(self._loop.m, state)
         if self._watch is not None:
@@ -263,7 +263,7 @@ class Outputs:
 
         self._published = time.monotonic()
         if last is not None and state.epoch != last[0]:
-            self.stream.keep(False)  # the kept state is from before the reset
+            self.stream.keep(False)  # drop the kept state, which is from before the reset
         stamp = self._stamps.of(state.tick)
         if self._recorder is not None:
             self._recorder.take(stamp, state)
@@ -282,7 +282,7 @@ class Outputs:
             self._clock.publish(self._clock_bytes.filled(stamp, _NO_NUMBERS))
 
     def _arm(self) -> None:
-        """Let compiled code publish plain states, unless Python must process each state."""
+        """Let compiled code publish states without news, unless Python must process each state."""
         if self._watch is not None or self._recorder is not None:
             return
         heard = self._objects is not None and self._objects.is_heard()
@@ -294,7 +294,12 @@ class Outputs:
         self.stream.arm(self._plan)
 
     def _made_plan(self, objects: bool, others: list[int]) -> StreamPlan:
-        """Return the plan of compiled code; `objects`: object_poses have subscribers."""
+        """Return the plan for compiled code.
+
+        Args:
+            objects: whether object_poses has subscribers.
+            others: periods of further topics [ticks], at which Python must publish.
+        """
         cadence = self._cadence
         others = [*others, max(1, round(LOOK * NANOSECONDS / self._loop.period_ns))]
         found = [one.streamed(cadence.states) for one in (self._joint_states, *self.spawned)]
@@ -311,13 +316,13 @@ class Outputs:
         return StreamPlan(topics, others, self._alarms.fastest(self._loop.m))
 
     def _publish_beside(self, stamp: int, state: LoopState) -> None:
-        """Publish the due messages that carry the stamp of the state, not of the measurement."""
+        """Publish the due topics whose stamp is the state's and not the measurement's."""
         for topic in (self._motors, self._odometry, self._objects):
             if topic is not None:
                 topic.publish(stamp, state)
 
     def beat(self, now: float) -> None:
-        """Repeat the last state while time is paused, for late subscribers."""
+        """Publish the last state again if time is paused and HEARTBEAT has passed; now [s]."""
         with self.lock:
             self._beat(now)
 
@@ -342,7 +347,7 @@ class Outputs:
 
 
 def _latched(node: Node, topic: str, text: str) -> Any:
-    """Return the publisher of a text that late subscribers also get."""
+    """Publish a text that late subscribers also get; return the publisher."""
     publisher = node.create_publisher(String, topic, LATCHED)
     publisher.publish(String(data=text))
     return publisher

@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The objects and obstacles of a scene as MoveIt's planning scene, where moveit_msgs is installed.
+"""Publish the objects and obstacles of a scene as MoveIt's planning scene.
 
-All messages are differences. `move_group` subscribes without history: for some seconds after a new
-subscriber has come, whole scenes are sent. An object that the robot holds is attached to it, so
-that MoveIt moves both.
+All messages are differences. `move_group` subscribes without history, so for some seconds after a
+new subscriber appears, every message has the whole scene. An object that the robot holds is
+attached to the robot, so that MoveIt moves both.
 
-Poses are in frames of the robot: MoveIt reads no transforms for a scene, and where the SRDF fixes
-the robot, its planning frame is the root link. An object in the hand has its pose in the link that
-holds it, so that the motion of the arm does not matter.
+Poses are in frames of the robot, because MoveIt reads no transforms for a scene. If the SRDF fixes
+the robot, the planning frame is the root link. A held object has its pose in the frame of the link
+that holds it, so that the motion of the arm does not change it.
 """
 
 import importlib
@@ -35,10 +35,10 @@ from rbdyn_ros.runtime.loop import Loop
 from rbdyn_ros.runtime.state import LoopState
 
 TOPIC = "planning_scene"
-#: Rate of the differences [Hz]; after a new subscriber, the time between whole scenes and the time
-#: for which they are sent [s].
+#: Rate of the differences [Hz]; after a new subscriber appears, the interval of whole scenes, and
+#: the time for which they are sent [s].
 RATE, AGAIN, LONG = 10.0, 1.0, 5.0
-#: Smaller motions are not published [m, and parts of a quaternion].
+#: Smaller changes of a pose are not published [m, and components of a quaternion].
 STILL = 1e-5
 
 
@@ -48,9 +48,9 @@ class SceneContent:
 
     Attributes:
         m: the Model.
-        description: the Model was made from it; it has no attachments.
-        welds: welds of links that are attached.
-        places: returns the poses of links at a position (nq,) and a time.
+        description: description from which the Model was made, without attachments.
+        welds: welds of attached links.
+        places: returns the poses of links at a position (nq,) and a time [s].
     """
 
     m: Model
@@ -62,7 +62,7 @@ class SceneContent:
 def open_planning_scene(
     node: Node, loop: Loop, content: SceneContent, values: SimpleNamespace
 ) -> "PlanningSceneTopic | None":
-    """Return the topic, or None if the parameters switch it off or moveit_msgs is missing."""
+    """Return the topic; None: it is switched off, or moveit_msgs is not installed (a warning)."""
     if not values.publish_planning_scene:
         return None
     try:
@@ -72,13 +72,13 @@ def open_planning_scene(
 
 
 class PlanningSceneTopic:
-    """Publishes planning_scene, in the thread that publishes.
+    """Publishes planning_scene, in the thread that publishes states.
 
     Args:
         node: node that publishes.
         loop: loop of the robot.
         content: content of the scene.
-        world_frame: frame of the poses, unless the robot is fixed.
+        world_frame: frame of the poses, unless the robot is fixed to the world.
 
     Attributes:
         period: period of publishing [ticks].
@@ -119,7 +119,7 @@ class PlanningSceneTopic:
         return commit
 
     def _object(self, name: str, description: Description) -> Any:
-        """Return an object with its shapes."""
+        """Return the CollisionObject of an object or obstacle, with its shapes."""
         message = self._msgs.CollisionObject(id=name)
         message.operation = self._msgs.CollisionObject.ADD
         for one in description.obstacles:
@@ -131,7 +131,7 @@ class PlanningSceneTopic:
         return message
 
     def publish(self, stamp_ns: int, state: LoopState) -> None:
-        """Publish the changes when they are due and a node subscribes."""
+        """Publish the changes of the scene if they are due and a node subscribes."""
         if not self._ticker.due(state):
             return
         count = self._publisher.get_subscription_count()
@@ -147,7 +147,7 @@ class PlanningSceneTopic:
             self._publisher.publish(message)
 
     def _difference(self, stamp_ns: int, state: LoopState, whole: bool) -> Any:
-        """Return the difference to the last message, or None if nothing has changed."""
+        """Return the change since the last message, or None; `whole`: return the whole scene."""
         places = self._content.places(state.qpos, state.time)
         poses, held = self._poses(places), held_objects(self._content, state, self._links)
         attached = [
@@ -158,7 +158,7 @@ class PlanningSceneTopic:
         attached += [
             self._removal(name, attached=True) for name in self._attached.keys() - held.keys()
         ]
-        # leave out objects in the hand: they are published again when the hand opens
+        # leave out held objects: they are published again when the hand opens
         shown = {
             name: self._shown[name] for name in self._shown.keys() & poses.keys() - held.keys()
         }
@@ -170,7 +170,7 @@ class PlanningSceneTopic:
                 objects.append(self._placed(name, self._frame, pose, stamp_ns, add))
                 shown[name] = pose
         gone = (self._shown.keys() | self._attached.keys()) - poses.keys()
-        # this includes objects that were in the hand
+        # remove all objects that are gone, including those that were held
         objects += [self._removal(name) for name in gone]
         self._shown, self._attached = shown, held
         if not objects and not attached:
@@ -182,7 +182,7 @@ class PlanningSceneTopic:
         return message
 
     def _poses(self, places: Any) -> dict[str, Pose]:
-        """Return the poses of objects and obstacles in the frame of the poses."""
+        """Return the poses of all objects and obstacles in the frame of the scene, by name."""
         back = inverse(places.of(self._root)) if self._root else IN_PLACE
         poses = self._fixed | {name: places.of(name) for name in self._links}
         return {name: compose(back, pose) for name, pose in poses.items()}
@@ -212,17 +212,18 @@ class PlanningSceneTopic:
 
 
 def fixed_root(content: SceneContent) -> str:
-    """Return the root link of the robot if it is fixed and its URDF has that name; else ''."""
+    """Return the root link if the robot is fixed and its URDF has this link; else ''."""
     m, description = content.m, content.description
     root = (*description.robots, root_of(description))[0]
     return root if "/" not in root and m.frame_bodyid[m.frame_id(root)] == 0 else ""
 
 
 def held_objects(content: SceneContent, state: LoopState, links: list[str]) -> dict[str, str]:
-    """Return the links that hold objects, by object.
+    """Return for each held object the link that holds it.
 
-    An object is held if it is welded to a link of the robot, or if two or more bodies of the robot
-    and nothing else touch it. Then the body from which they branch off holds it.
+    An object is held if it is welded to a link of the robot. It is also held if two or more bodies
+    of the robot touch it, and nothing else does; the nearest common ancestor of these bodies then
+    holds it.
 
     Args:
         content: content of the scene.
@@ -245,7 +246,7 @@ def held_objects(content: SceneContent, state: LoopState, links: list[str]) -> d
 
 
 def _welded(welds: tuple[Weld, ...], links: list[str]) -> dict[str, str]:
-    """Return the links of robots to which objects are welded, by object."""
+    """Return the links of robots to which objects are welded, by the name of the object."""
     pairs = [(weld.link, weld.to) for weld in welds]
     pairs += [(to, link) for link, to in pairs]
     return {one: other for one, other in pairs if one in links and other not in links}
@@ -267,7 +268,7 @@ def _chain(m: Model, body: int) -> list[int]:
 
 
 def hand_links(m: Model, link: str) -> list[str]:
-    """Return the links of a body and all that it carries: they may touch the held object."""
+    """Return the links of a link's body and of all that it carries; they may touch the object."""
     root = int(m.frame_bodyid[m.frame_id(link)])
     carried = {body for body in range(m.nbody) if root in _chain(m, body)}
     return [

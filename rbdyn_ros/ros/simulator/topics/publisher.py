@@ -12,16 +12,16 @@ from rbdyn_ros.ros.simulator.topics.outputs import Outputs
 from rbdyn_ros.runtime.kernels.stream import stream
 from rbdyn_ros.runtime.wakeup import Wakeup
 
-#: Heartbeats are checked this often [s].
+#: Interval of the checks for heartbeats [s].
 POLL = 0.1
 
 
 class Publisher:
-    """Waits for the wake-up of all loops and publishes every state.
+    """Waits until a loop has a new state and publishes every state.
 
     Args:
-        wakeup: wake-up of the loops.
-        robots: the outputs of each robot.
+        wakeup: every loop notifies it of new states.
+        robots: the outputs of all robots.
 
     Attributes:
         failure: the error that ended the thread, or None.
@@ -57,10 +57,10 @@ class Publisher:
             timeout = round(POLL * NANOSECONDS)
             stream(self._places, self._wakeup.descriptor, timeout, self._scratch)
             for outputs in self._robots:
-                # after this state, compiled code publishes the plain states
+                # after this state, compiled code publishes the plain states, see kernels/stream.py
                 outputs.publish_next()
             now = time.monotonic()
-            if now > checked + POLL:  # one robot may stand still while others move
+            if now > checked + POLL:  # one robot may be paused while others run
                 checked = now
                 for outputs in self._robots:
                     outputs.beat(now)

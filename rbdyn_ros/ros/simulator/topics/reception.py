@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The topics that command a robot: each message is parsed, then given to the loop or refused."""
+"""Topics for commands to a robot; each message is parsed, then passed to the loop or refused."""
 
 from collections.abc import Callable
 from typing import Any
@@ -30,18 +30,18 @@ class Reception:
 
     Args:
         node: node that subscribes.
-        loop: gets the commands.
-        commands: parses them.
-        trajectories: parses trajectories; None: the topic is not offered.
-        bridge: parses messages of ros2_control's topic based hardware, or None.
+        loop: loop that gets the commands.
+        commands: parser of commands.
+        trajectories: parser of trajectories; None: there is no topic for them.
+        bridge: parser of messages from ros2_control's JointStateTopicSystem; None: no topic.
         stamps: stamps of the ticks of the loop.
-        ages: refuses commands that answer an old state, while time runs in real time.
-        driver: adds terms to efforts, or None.
+        ages: refuses commands that answer an old state, in time_mode realtime.
+        driver: adds the terms of the arm's own controller to efforts; None: there are none.
 
     Attributes:
-        log: log of accepted and rejected messages.
-        ages: as the argument.
-        watch: logs that commands stopped.
+        log: counts and logs accepted and rejected messages.
+        ages: the argument.
+        watch: logs when commands stop.
     """
 
     def __init__(
@@ -74,7 +74,7 @@ class Reception:
             self._subscribe(JointState, TOPIC, self._on_bridge)
 
     def use(self, commands: CommandParser) -> None:
-        """Parse commands for the joints of a Model with other objects from now on."""
+        """Use another parser from now on, for a Model with other objects."""
         self._commands = commands
 
     def add(self, kind: Any, topic: str, parse: Callable[[Any, CommandParser], Command]) -> None:
@@ -83,7 +83,7 @@ class Reception:
         Args:
             kind: type of the messages.
             topic: name of the topic.
-            parse: returns the command of a message, or raises RbdynError.
+            parse: returns the command in a message; raises RbdynError to refuse it.
         """
         self._subscribe(kind, topic, lambda one: self._give(parse(one, self._commands), None))
 
@@ -100,7 +100,7 @@ class Reception:
     def _subscribe_to(
         self, package: str, kind: str, topic: str, take: Callable[[Any], None]
     ) -> None:
-        """Subscribe to a topic whose type may not be installed."""
+        """Subscribe to a topic; if its type is not installed, only warn."""
         message = message_class(self._node, package, kind, topic)
         if message is not None:
             self._subscribe(message, topic, take)
@@ -134,7 +134,7 @@ class Reception:
         self._give(command, message.header)
 
     def _give(self, command: Command, header: Any) -> None:
-        """Give a command to the loop; in lock-step for the tick of its stamp."""
+        """Pass a command to the loop; in lock-step for the tick of its stamp."""
         tick = None
         stamp = nanoseconds(header.stamp) if header else 0
         if self._mode == "lockstep":
@@ -146,11 +146,11 @@ class Reception:
         self._loop.orders.command(command, tick)
 
     def _stamped_tick(self, stamp: int) -> int | None:
-        """Return the tick of a command, or None; raise RbdynError if the loop does not accept it.
+        """Return the tick that a command in lock-step answers; None: no tick has its stamp.
 
-        In lock-step the loop accepts only the present tick, otherwise past ticks, too.
-
-        While time runs freely, the answer to a past tick also makes the loop wait again.
+        While time waits for commands, only the present tick is accepted; else RbdynError is
+        raised. While time runs freely after a timeout, an answer to a past tick makes the loop
+        wait again.
         """
         time, now = self._loop.time, self._loop.time.tick
         tick = self._stamps.tick_of(stamp)

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Record the published and received messages of a process, in simulated time.
 
-A published message is recorded with the bytes that are sent, so nothing is serialised twice. A
-received message is recorded as the bytes of the middleware and deserialised afterwards. The file
-has the stamp of the latest state as the time of a message, because wall time means nothing for a
-simulation that is paused or runs as fast as possible.
+A published message is recorded as the bytes that are sent, so it is serialised only once. A
+received message is recorded as the bytes of the middleware, and then deserialised. The time of a
+message in the file is the stamp of the newest state, because wall time means nothing if the
+simulation is paused or runs as fast as possible.
 """
 
 import importlib
@@ -31,16 +31,16 @@ from rbdyn_ros.recording.writer import RunFile
 from rbdyn_ros.ros.common.reports.throttle import Throttle
 from rbdyn_ros.runtime.state import LoopState
 
-#: Topics that every node subscribes to; they are not commands.
+#: Topics to which every node subscribes; they are not recorded as commands.
 NOT_COMMANDS = ("/clock", "/parameter_events", "/rosout")
 _NOTHING = np.empty(0)
 
 
 class NodeRecording:
-    """The recording of a process: one file for all robots.
+    """The recording of a process: one file for all its robots.
 
     Args:
-        path: path of the file.
+        path: path of the new file.
     """
 
     def __init__(self, path: Path) -> None:
@@ -51,7 +51,7 @@ class NodeRecording:
         self._unknown: set[str] = set()
 
     def open(self, node: Node) -> None:
-        """Open the file and write the earlier messages, with the present time of each robot.
+        """Open the file and write all earlier messages with the present time of each robot.
 
         Raises:
             ParameterError: the file cannot be written.
@@ -105,7 +105,7 @@ class NodeRecording:
         self._file.put(channel, stamp, raw)
 
     def attach(self, name: str, model: bytes) -> None:
-        """Put a Model into the file."""
+        """Attach a serialised Model to the file, under a name."""
         assert self._file is not None
         self._file.attach(name, topics.MODEL_TYPE, model)
 
@@ -155,7 +155,7 @@ class NodeRecorder:
             self._recording.attach(self._name, model)
 
     def take(self, stamp: int, state: LoopState) -> None:
-        """Record a state; later messages get its time."""
+        """Record a state; the messages after it have its time."""
         self.now = stamp
         if self._state:
             self._recording.put_state(self._state, stamp, state)
@@ -167,7 +167,7 @@ class NodeRecorder:
     def heard(
         self, node: Node, kind: Any, topic: str, callback: Callable[[Any], None], qos: Any
     ) -> Callable[[bytes], None]:
-        """Return a callback that records the bytes of a message and passes the message on."""
+        """Return a callback that records the bytes of a message and calls `callback` with it."""
         name, typename = node.resolve_topic_name(topic), type_name(kind)
         metadata = _metadata(qos)
 
@@ -185,12 +185,12 @@ class NodeRecorder:
 
 
 class RecordedPublisher(Publisher):  # type: ignore[type-arg]  # it is generic only in newer ROS 2
-    """A publisher whose messages are recorded, also without subscribers."""
+    """A publisher whose messages are recorded, even without subscribers."""
 
     recorder: NodeRecorder
 
     def note(self, recorder: NodeRecorder, kind: Any) -> None:
-        """Begin to record.
+        """Begin to record the messages of this publisher.
 
         Args:
             recorder: records the messages.
@@ -212,7 +212,7 @@ class RecordedPublisher(Publisher):  # type: ignore[type-arg]  # it is generic o
 
 
 class RecordedTopics:
-    """Mixin for a Node: records the topics of the node once it has a recorder.
+    """Mixin for a Node: the recorder, if there is one, records all topics that the node opens.
 
     Attributes:
         recorder: recorder of the node; None: record nothing.
@@ -221,7 +221,7 @@ class RecordedTopics:
     recorder: NodeRecorder | None = None
 
     def create_publisher(self, msg_type: Any, topic: str, qos_profile: Any, **more: Any) -> Any:
-        """Return a publisher, as Node does."""
+        """Return a publisher as Node does; it is recorded if there is a recorder."""
         create = super().create_publisher  # type: ignore[misc]  # Node's
         if self.recorder is None:
             return create(msg_type, topic, qos_profile, **more)
@@ -233,7 +233,7 @@ class RecordedTopics:
     def create_subscription(
         self, msg_type: Any, topic: str, callback: Any, qos_profile: Any, **more: Any
     ) -> Any:
-        """Return a subscription, as Node does."""
+        """Return a subscription as Node does; it is recorded if there is a recorder."""
         create = super().create_subscription  # type: ignore[misc]  # Node's
         recorder, node = self.recorder, self
         assert isinstance(node, Node)

@@ -2,7 +2,7 @@
 """Topics of the robot's sensors.
 
 IMU            <name>/data      sensor_msgs/Imu; <name>/data_raw without orientation (REP 145)
-force/torque   <name>/wrench    geometry_msgs/WrenchStamped, like ros2_control's broadcaster
+force/torque   <name>/wrench    geometry_msgs/WrenchStamped, as ros2_control's broadcaster has it
 contact        <name>/contact   std_msgs/Bool, and <name>/wrench
 magnetometer   <name>/mag       sensor_msgs/MagneticField (REP 145)
 gps            <name>/fix       sensor_msgs/NavSatFix
@@ -60,13 +60,13 @@ from rbdyn_ros.sensors.specs import (
 )
 from rbdyn_ros.sensors.suite import Suite, Visuals
 
-#: Best-effort subscribers match too and get the latest messages.
+#: QoS of the topics; best-effort subscribers match it too.
 QOS = reliable(10)
 
-#: Sensors measure for this time after a view asked for them, even without subscribers [s].
+#: Sensors measure for this time after a view has asked for readings, even without subscribers [s].
 WATCHED = 2.0
 
-#: Sensors whose reading is a few numbers.
+#: Specs of the sensors whose reading is a row of numbers.
 NumbersSpec = ImuSpec | ForceTorqueSpec | MagnetometerSpec | GpsSpec | PoseSpec | JointTorqueSpec
 
 NOT_MEASURED = -1.0  # first element of a covariance, if the sensor does not measure the quantity
@@ -75,26 +75,26 @@ NOT_MEASURED = -1.0  # first element of a covariance, if the sensor does not mea
 class SensorTopics:
     """The topics of all sensors of a robot.
 
-    `publish` is for the publishing thread, all other methods are for any thread.
+    Only the publishing thread may call `publish`; any thread may call all other methods.
 
     Args:
         node: node that publishes.
         m: the robot as it was loaded.
         description: description of the robot.
-        sensors: path of a sensors file, or its specs.
-        period_ns: length of a tick [ns].
+        sensors: path of a sensors file, or specs of sensors.
+        period_ns: duration of a tick [ns].
         frame_prefix: prefix of the names of frames; empty: no prefix.
         seed: seed of the noise.
-        visuals: returns the shapes of a Model for sensors whose `sees` is visual; None: no such
-            sensors.
-        looks: returns the appearance of a Model, for colour cameras.
+        visuals: returns the shapes of a Model for sensors with `sees: visual`; None: there are no
+            such sensors.
+        looks: returns the appearance of a Model for colour cameras.
         threaded: whether a thread of its own measures lidars, range sensors and cameras, see
             sensor_work.py.
         world_frame: frame of poses in the world.
 
     Raises:
         DescriptionError: the file is refused.
-        ModelError: m was not made from the description, or there is nothing that rays can hit.
+        ModelError: m was not made from the description, or rays have no shape to hit.
         ParameterError: pictures cannot be drawn on this machine.
     """
 
@@ -138,8 +138,8 @@ class SensorTopics:
     def publish(self, stamp_ns: int, state: LoopState) -> None:
         """Publish the due readings that have subscribers.
 
-        Noise depends on the tick alone, so all subscribers get the same readings. Readings that
-        are not finite are not published.
+        The noise depends only on seed and tick, so all subscribers get the same readings. Readings
+        that are not finite are not published.
         """
         due = self._suite.due(state)
         if self._slow:
@@ -168,7 +168,7 @@ class SensorTopics:
 
     @property
     def value_names(self) -> tuple[str, ...]:
-        """Names of all readings of IMUs and force/torque sensors, as ros2_control has them."""
+        """Names of all numbers for ros2_control, such as imu/orientation.x; see SharedReadings."""
         return self._shared.names
 
     def share(self, write: Callable[[int, Array], None]) -> None:
@@ -186,34 +186,34 @@ class SensorTopics:
     def sights(self) -> list[Sight]:
         """Return the latest readings of lidars, range sensors and cameras. Any thread may call it.
 
-        In real time they read for WATCHED more seconds, also without subscribers.
+        In real time, these sensors then measure for WATCHED seconds even without subscribers.
         """
         self._watched_until = time.monotonic() + WATCHED
         return [sight(topic.spec, reading) for topic, reading in self._sensor_work.readings()]
 
     @property
     def dropped(self) -> int:
-        """Number of readings of lidars, range sensors and cameras that were dropped."""
+        """Number of dropped readings of lidars, range sensors and cameras."""
         return self._sensor_work.dropped
 
     def close(self) -> None:
-        """End the thread and process of lidars and cameras. Call it after the publisher ends."""
-        self._renderers.stop()  # the thread may wait for a picture
+        """End the thread and the process of lidars and cameras, after the publisher has ended."""
+        self._renderers.stop()  # end it first, because the thread may wait for a picture
         self._sensor_work.close()
         self._renderers.close()
 
     @property
     def every(self) -> tuple[int, ...]:
-        """The period of each sensor [ticks]."""
+        """Periods of the sensors [ticks], one for each."""
         return self._suite.every
 
     @property
     def period(self) -> int:
-        """Period at which the sensors need a state [ticks]."""
+        """Period [ticks] at which the sensors together need a state."""
         return 1 if self._slow or self._shared.is_shared else math.gcd(*self.every)
 
     def use(self, plant: Model, payloads: Sequence[Payload] = ()) -> None:
-        """Measure on a robot with other gravity or payloads, see Suite.use."""
+        """Use a Model with other gravity or payloads from now on; see Suite.use."""
         self._suite.use(plant, payloads)
 
     def prepare(
@@ -232,7 +232,7 @@ class SensorTopics:
         return commit
 
     def reseed(self, seed: int, tick: int = 0) -> None:
-        """Restart the noise at a tick, with a seed."""
+        """Restart the noise at a tick with a new seed."""
         self._suite.reseed(seed, tick)
 
 
@@ -242,13 +242,13 @@ def _is_finite(reading: Reading) -> bool:
 
 
 class _NumbersTopic:
-    """A topic whose message has the numbers of a reading.
+    """A topic whose message has the numbers of one reading.
 
     Args:
         node: node that publishes.
         topic: name of the topic.
         message: message with marks for `Prepared`, one mark for each number.
-        count: how many numbers it has.
+        count: number of these numbers.
     """
 
     def __init__(self, node: Node, topic: str, message: Any, count: int) -> None:
@@ -264,7 +264,7 @@ class _NumbersTopic:
 
 
 class _ContactTopics(_NumbersTopic):
-    """The wrench at a contact, and whether there is a contact."""
+    """The two topics of a contact sensor: the wrench, and whether there is contact."""
 
     def __init__(self, node: Node, name: str, frame: str) -> None:
         super().__init__(node, f"{name}/wrench", convert.wrench_message(frame), 6)
@@ -295,7 +295,7 @@ def _topic(
 
 
 def _marked(spec: NumbersSpec, prefix: str, world: str) -> tuple[str, Any, int]:
-    """Return the topic of a sensor, its marked message and the number of its values."""
+    """Return a sensor's topic, its message with marks, and the number of its values."""
     if isinstance(spec, ImuSpec):
         message = imu_message(spec, prefix + spec.link)
         return ("data", message, 10) if spec.orientation else ("data_raw", message, 6)
@@ -314,7 +314,7 @@ def _marked(spec: NumbersSpec, prefix: str, world: str) -> tuple[str, Any, int]:
 def imu_message(spec: ImuSpec, frame: str) -> Imu:
     """Return an Imu with marks for `Prepared`: angular velocity, acceleration, quaternion xyzw.
 
-    A covariance has the variances of the noise on its diagonal; all zero: unknown.
+    The diagonals of the covariances have the variances of the noise; all zero: unknown.
     """
     message = convert.marked(Imu(), frame)
     w, a, q = message.angular_velocity, message.linear_acceleration, message.orientation
@@ -341,7 +341,7 @@ def magnetic_message(spec: MagnetometerSpec, frame: str) -> MagneticField:
 def fix_message(spec: GpsSpec, frame: str) -> NavSatFix:
     """Return a NavSatFix with marks for `Prepared`: latitude, longitude [degree], altitude [m].
 
-    Its covariance is east, north, up [m^2]; without noise its type is unknown.
+    The covariance is of east, north, up [m^2]; without noise the covariance type is unknown.
     """
     message = convert.marked(NavSatFix(), frame)
     message.status.status, message.status.service = 0, 1  # STATUS_FIX, SERVICE_GPS
@@ -354,7 +354,7 @@ def fix_message(spec: GpsSpec, frame: str) -> NavSatFix:
 
 
 def pose_message(spec: PoseSpec, frame: str) -> PoseWithCovarianceStamped:
-    """Return a pose with marks for `Prepared`: position [m], quaternion xyzw."""
+    """Return a PoseWithCovarianceStamped with marks for `Prepared`: position, quaternion xyzw."""
     message = convert.marked(PoseWithCovarianceStamped(), frame)
     p, q = message.pose.pose.position, message.pose.pose.orientation
     p.x, p.y, p.z, q.x, q.y, q.z, q.w = convert.marks(0, 7)

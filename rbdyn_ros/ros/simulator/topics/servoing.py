@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The tool of a simulated arm follows the twists on ~/twist."""
+"""Let the tool of a simulated arm follow the twists on ~/twist."""
 
 from collections.abc import Callable
 from copy import copy
@@ -27,12 +27,12 @@ from rbdyn_ros.runtime.types import GRIP, VELOCITY, Command
 
 #: Rate of the commands of joints [Hz].
 RATE = 100.0
-#: Slower joints rest [rad/s or m/s].
+#: A joint slower than this counts as at rest [rad/s or m/s].
 STILL = 1e-9
-#: After a pause of the publishing thread, the speed changes by at most the acceleration of this
-#: many periods.
+#: After a pause of the publishing thread, the speed changes by at most the acceleration times this
+#: number of periods.
 PATIENCE = 3
-#: Limits of joints without limits, as a command needs numbers [N m or N, rad/s or m/s].
+#: Effort and speed in commands to joints without limits [N m or N, rad/s or m/s].
 LARGEST = 1e9
 
 
@@ -46,14 +46,14 @@ def servo_of(m: Model, names: tuple[str, ...], values: SimpleNamespace) -> Twist
 
     Raises:
         ModelError: the robot has no such link.
-        ParameterError: no joint moves it, or a threshold does not fit the other thresholds.
+        ParameterError: no joint moves the link, or a threshold does not fit the other thresholds.
     """
     settings = servo_settings(values, getattr(values, "servo.frame"))
     return None if settings is None else TwistServo(m, names, settings)
 
 
 def servo_period(values: SimpleNamespace, period_ns: int) -> int:
-    """Return the period of a servo's commands [ticks]; in lock-step each tick has a command."""
+    """Return the period of a servo's commands [ticks]; in lock-step it is one tick."""
     if values.time_mode == "lockstep":
         return 1
     return max(1, round(NANOSECONDS / (RATE * period_ns)))
@@ -61,13 +61,13 @@ def servo_period(values: SimpleNamespace, period_ns: int) -> int:
 
 @dataclass(frozen=True, slots=True)
 class GivenTwist:
-    """A twist as it was received.
+    """A received twist.
 
     Attributes:
-        frame: frame whose axes it has.
-        twist: (6,) angular, then linear.
-        epoch, stamp_ns: epoch and stamp [ns] at which it came.
-        paused: whether time was paused then.
+        frame: frame in whose axes the twist is.
+        twist: (6,) angular [rad/s], then linear [m/s].
+        epoch, stamp_ns: epoch and stamp [ns] of the newest state when it arrived.
+        paused: whether time was paused when it arrived.
     """
 
     frame: str
@@ -78,10 +78,10 @@ class GivenTwist:
 
 
 class ServoTopic:
-    """Commands the joints above a tool, in the thread that publishes.
+    """Commands the joints that move a tool, in the thread that publishes states.
 
-    It commands nothing before the first twist, nor after the stop at the end of the twists: the
-    joints hold their positions then, until another command comes.
+    It commands nothing before the first twist. When the twists end, it stops the joints, which
+    then hold their positions until another command arrives.
 
     Args:
         node: node that subscribes and publishes.
@@ -115,10 +115,10 @@ class ServoTopic:
         self._last = (-1, -1)
 
     def subscribe(self, log: MessageLog) -> None:
-        """Accept messages from ~/twist, and open the marker of the tool."""
+        """Subscribe to ~/twist, and open the marker of the tool if the parameters ask for it."""
 
         def take(message: Any) -> None:
-            # `publish` gets no states between its own periods
+            # _now may be old, because `publish` gets a state only once per period
             now = max(self._now, self._loop.readout.stream.newest)
             check_age(message.header, now[1], self._timeout, "servo.timeout")
             frame = message.header.frame_id.removeprefix(self._prefix)
@@ -128,7 +128,7 @@ class ServoTopic:
             twist = servo_twist(message)
             self._given = GivenTwist(frame, twist, *now, self._loop.time.paused)
 
-        # a twist counts for a moment only: use the newest that waits
+        # only the newest twist counts
         log.subscribe(self._node, TwistStamped, TOPIC, take, depth=1)
         self._marker = open_marker(self._node, self._values, self._world, log)
 
@@ -143,11 +143,11 @@ class ServoTopic:
         return commit
 
     def forget(self) -> None:
-        """Stand still from the next state on: the simulation was reset. Any thread may call it."""
+        """Drop twist and motion, because the simulation was reset. Any thread may call it."""
         self._forgotten = True
 
     def publish(self, stamp_ns: int, state: LoopState) -> None:
-        """Command the joints, when it is due."""
+        """Command the joints if that is due."""
         if self._forgotten or state.epoch != self._now[0]:
             self._rest()
         self._now = state.epoch, stamp_ns
@@ -172,7 +172,7 @@ class ServoTopic:
         self._status.holds()
 
     def _follow(self, marker: ToolMarker, stamp_ns: int, state: LoopState) -> None:
-        """Show the marker; while it is dragged, its twist counts."""
+        """Show the marker; while it is dragged, use its twist."""
         if not np.isfinite(state.qpos).all():
             marker.drop()
             return
@@ -183,10 +183,10 @@ class ServoTopic:
         marker.show(place, R)
 
     def _counting(self, stamp_ns: int, state: LoopState) -> GivenTwist | None:
-        """Return the twist to follow now, or None if no twist has arrived or the twist is too old.
+        """Return the twist to follow now; None: no twist has arrived, or the twist is too old.
 
-        A twist that came while time was paused counts for single steps only: the arm should not
-        move when time continues much later.
+        A twist that arrived while time was paused is used only for single steps, because the arm
+        should not move when time continues much later.
         """
         given = self._given
         if given is None:
@@ -221,10 +221,10 @@ class ServoTopic:
             self._mark = None
 
     def _measure(self, state: LoopState, period: float) -> bool:
-        """Read the measured positions; return False if they have arrived, but are not finite.
+        """Update the positions from a state; return False if measured positions are not finite.
 
-        A motion begins with the measured velocities. Without measured values it keeps its
-        velocities.
+        A motion begins with the measured velocities. If nothing was measured, the positions follow
+        from the last velocities over the period [s].
         """
         if not self._moving:
             self._place = None  # another node may have moved the joints since
@@ -240,7 +240,7 @@ class ServoTopic:
         return not arrived
 
     def _let_go(self, given: GivenTwist) -> None:
-        """Command nothing more until the next twist."""
+        """Command nothing more until the next twist, which replaces the twist `given`."""
         if self._given is given:
             self._given = None
         self._moving, self._velocity = False, np.zeros(len(self._servo.names))
@@ -255,7 +255,7 @@ class ServoTopic:
             self._status.moves(rates)
 
     def _command(self, q: Array) -> Command:
-        """Return the command of the velocity; at the end the joints hold their positions."""
+        """Return the command of the present velocity; at its end the joints hold positions q."""
         servo, none = self._servo, np.zeros(len(self._servo.names))
         if self._moving:
             modes = np.full(len(none), VELOCITY)

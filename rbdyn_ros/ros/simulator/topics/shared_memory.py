@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A robot's shared memory: its commands, and the readings of sensors in it."""
+"""Commands to a robot, and readings of its sensors, in shared memory."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import fields
@@ -15,7 +15,7 @@ from rbdyn_ros.sensors.readings import Reading
 from rbdyn_ros.sensors.specs import ForceTorqueSpec, ImuSpec, MagnetometerSpec, PoseSpec, Spec
 
 _XYZ = ("x", "y", "z")
-#: Interfaces of the sensors of ros2_control, in the order of `numbers_of`.
+#: State interfaces of ros2_control's sensors, in the order of `numbers_of`.
 WRENCH = tuple(f"{part}.{axis}" for part in ("force", "torque") for axis in _XYZ)
 IMU = (
     *(f"{part}.{axis}" for part in ("angular_velocity", "linear_acceleration") for axis in _XYZ),
@@ -23,17 +23,17 @@ IMU = (
 )
 POSE = (*(f"position.{axis}" for axis in _XYZ), *IMU[6:])
 MAGNETIC = tuple(f"magnetic_field.{axis}" for axis in _XYZ)
-#: The sensors of ros2_control.
+#: Specs of the sensors that ros2_control knows.
 SharedSpec = ImuSpec | ForceTorqueSpec | MagnetometerSpec | PoseSpec
 
 
 class SharedMemory:
-    """Logs and counts the actions of the other process. Only one thread may use it.
+    """Logs and counts what the other process does. Only one thread may use it.
 
     Args:
-        port: the memory.
-        watch: logs that commands stopped.
-        log: log of refused messages.
+        port: the shared memory.
+        watch: logs when commands stop.
+        log: counts and logs refused commands.
         ages: counts commands that answered an old state.
     """
 
@@ -66,14 +66,14 @@ class SharedMemory:
 
 
 class SharedReadings:
-    """The readings of the sensors of ros2_control as one row of numbers.
+    """The readings of sensors that ros2_control knows, as one row of numbers.
 
     Args:
         specs: specs of all sensors.
 
     Attributes:
         names: names of the numbers, such as imu/orientation.x.
-        wanted: numbers of the sensors whose readings are written.
+        wanted: indices in `specs` of the sensors whose readings are in the row.
     """
 
     def __init__(self, specs: Sequence[Spec]) -> None:
@@ -89,12 +89,12 @@ class SharedReadings:
         self._write: Callable[[int, Array], None] | None = None
 
     def share(self, write: Callable[[int, Array], None]) -> None:
-        """Write the row with `write(tick, numbers)` from now on."""
+        """Call `write(tick, numbers)` with the row at each tick from now on."""
         self._write, self.wanted = write, frozenset(self._start)
 
     @property
     def is_shared(self) -> bool:
-        """Return whether readings are written for each tick."""
+        """Return whether `share` was called."""
         return self._write is not None
 
     def take(self, k: int, reading: Reading) -> None:
@@ -104,7 +104,7 @@ class SharedReadings:
             self._numbers[self._start[k] :][: len(numbers)] = numbers
 
     def write(self, tick: int) -> None:
-        """Write the row of present numbers for a tick."""
+        """Write the row for a tick."""
         if self._write is not None:
             self._write(tick, self._numbers)
 
@@ -120,7 +120,7 @@ def _interfaces(spec: SharedSpec) -> Sequence[str]:
 
 
 def numbers_of(reading: Reading) -> Array:
-    """Return the numbers of a reading in the order of messages; quaternions are x, y, z, w."""
+    """Return the numbers of a reading in the order of its message; quaternions are xyzw."""
     named = {field.name: getattr(reading, field.name) for field in fields(reading)}
     return np.concatenate(
         [

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The topics of a robot's state: joint_states, motor_states, /tf, object_poses and odom."""
+"""Topics with a robot's state: joint_states, motor_states, /tf, object_poses and odom."""
 
 import importlib
 from collections.abc import Callable, Sequence
@@ -23,18 +23,18 @@ from rbdyn_ros.ros.simulator.topics.streams import stream_topic
 from rbdyn_ros.runtime.state import Layout, LoopState
 from rbdyn_ros.runtime.stream import StreamTopic
 
-#: Number of states kept for a slow subscriber: a pause of a second loses no state.
+#: Number of states kept for a slow subscriber; a pause of a second loses none of them at 1 kHz.
 HISTORY = 1000
 
 
 class JointStates:
-    """Publishes joint_states: the measurements that have arrived.
+    """Publishes joint_states, with measurements after their delay.
 
     Args:
         node: node that publishes.
         m: the Model.
-        joints: joints of the messages.
-        driver: leaves terms out of measured efforts, or None.
+        joints: joints in the messages.
+        driver: removes gravity from measured efforts; None: nothing is removed.
     """
 
     def __init__(
@@ -58,7 +58,7 @@ class JointStates:
         effort[joints.dofadr] = convert.marks(2 * n, n)
         marked = convert.joint_state(joints, Prepared.MARK_STAMP, qpos, qvel, effort)
         prepared = Prepared(marked, 3 * n)
-        # indices of the message's numbers among the measured numbers
+        # indices of the numbers of the message in the row of all measured numbers
         pick = np.concatenate([k * m.nvall + joints.dofadr for k in range(3)])
         row = pick + Layout(m).start["measured"]
 
@@ -68,7 +68,7 @@ class JointStates:
         return commit
 
     def streamed(self, every: int) -> StreamTopic | None:
-        """Return the topic as compiled code publishes it, or None if it is left to Python."""
+        """Return the topic for compiled code, with a period [ticks]; None: Python publishes it."""
         if self._driver is not None and self._driver.hides:
             return None
         return stream_topic(self._publisher, self._prepared, every, self._row, True)
@@ -79,9 +79,9 @@ class JointStates:
 
 
 class MotorStates:
-    """Publishes motor_states: angles and speeds of the motors, before their gears.
+    """Publishes motor_states: angles and speeds of the motors, on the motor side of the gears.
 
-    The numbers come from the state itself, without noise and delay of measurements.
+    The numbers are exact, without noise or delay of measurements.
     """
 
     def __init__(self, node: Node, m: Model) -> None:
@@ -112,7 +112,7 @@ class Transforms:
     """Publishes /tf and, once, /tf_static.
 
     Attributes:
-        frames: the frames, each with its topic.
+        frames: names of the frames, each joined with its topic.
     """
 
     def __init__(
@@ -157,7 +157,7 @@ class Transforms:
         self._publisher.publish(self._prepared.filled(stamp_ns, rows.reshape(-1)))
 
     def repeat(self, stamp_ns: int, state: LoopState) -> None:
-        """Publish again for new subscribers only: tf2 warns about repeated transforms."""
+        """Publish a state again if there are new subscribers; tf2 warns about repetitions."""
         count = self._publisher.get_subscription_count()
         if count > self._subscribers:
             self.publish(stamp_ns, state)
@@ -167,7 +167,8 @@ class Transforms:
 class ObjectPoses:
     """Publishes object_poses: the poses of the free objects of a scene in the world.
 
-    The message is one of TF, but not for /tf: it has the rate of joint_states, and one parent.
+    The messages are TFMessages on a topic of their own, with the rate of joint_states;
+    the only parent is the world.
     """
 
     def __init__(
@@ -214,12 +215,12 @@ class ObjectPoses:
 class Odometry:
     """Publishes odom: pose and twist of the root link on a floating base.
 
-    nav_msgs defines the twist in the child frame; qvel has only its angular part there.
+    The twist is in the axes of the child frame, as nav_msgs defines it.
     """
 
     def __init__(self, node: Node, m: Model, world: str, prefix: str) -> None:
         odometry = importlib.import_module("nav_msgs.msg").Odometry
-        # the pose needs a frame even if TF has no frame above the root link
+        # the pose needs a parent frame even if TF has no frame above the root link
         message = convert.odometry(odometry(), world or "world", prefix + m.body_names[1])
         self._prepared = Prepared(message, 13)
         self._publisher = node.create_publisher(odometry, "odom", reliable(10))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Topics whose messages compiled code publishes, through the C library under rclpy."""
+"""Topics on which compiled code publishes, through the C library rcl below rclpy."""
 
 import ctypes
 import functools
@@ -12,16 +12,16 @@ from rbdyn_ros.arrays import Ints
 from rbdyn_ros.ros.common.parsing.convert import Prepared
 from rbdyn_ros.runtime.stream import StreamTopic
 
-#: Words of rcl_serialized_message_t: bytes, length, capacity, and five of an allocator, which
-#: publishing does not use.
+#: Number of words of rcl_serialized_message_t: address of the bytes, length, capacity, and five
+#: words of an allocator, which publishing does not use.
 NMESSAGE = 8
 
 
 @functools.cache
 def _publish_function() -> int:
-    """Return the address of rcl_publish_serialized_message in the library of rclpy, or 0."""
+    """Return the address of rcl_publish_serialized_message in rclpy's library; 0: not found."""
     try:
-        # use the loaded library, never another ROS 2's
+        # use the library that rclpy has loaded, not one of another ROS 2
         library = ctypes.CDLL("librcl.so", os.RTLD_NOLOAD)
         found = library.rcl_publish_serialized_message
     except (OSError, AttributeError):
@@ -42,8 +42,8 @@ def stream_topic(
         publisher: publisher of the topic.
         prepared: message of the topic.
         every: period [ticks].
-        picks: indices of its numbers in the row of a state.
-        of_measurement: whether its stamp is the stamp of the measurement.
+        picks: indices of the message's numbers in the row of a state.
+        of_measurement: whether the message has the stamp of the measurement, not of the state.
     """
     function = _publish_function()
     if type(publisher).publish is not Publisher.publish or not function:

@@ -16,9 +16,9 @@ class Ticker:
         self._last = (-1, -1)
 
     def due(self, state: LoopState) -> bool:
-        """Return whether the event is due at a state; True once per period.
+        """Return whether the event is due at a state; that is so once in each period.
 
-        It must be called at least once in each period.
+        Call it at least once in each period.
         """
         turn = (state.epoch, state.tick // self.every)
         if turn == self._last:

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The parser of messages from ros2_control's JointStateTopicSystem, a special JointState.
+"""Parse the special JointState messages of ros2_control's JointStateTopicSystem.
 
-That bridge names all its joints in every message. It appends one number for each command interface
-of a joint, so an array may be shorter than `name`. A number is NaN until a controller has written
-to its interface.
+This bridge names all its joints in every message. An array has numbers only for joints with a
+command interface of its kind, so it may be shorter than `name`. A number is NaN until a controller
+has written to the interface.
 """
 
 import math
@@ -17,25 +17,25 @@ from rbdyn_ros.runtime.types import EFFORT, POSITION, VELOCITY, Command
 
 #: Topic of the bridge's commands, relative to the namespace of the node.
 TOPIC = "topic_based_joint_commands"
-#: Kinds of commands in the order in which they choose the mode of a joint.
+#: Mode for each kind of command; the first kind with a number chooses the mode of a joint.
 KINDS = {"position": POSITION, "velocity": VELOCITY, "effort": EFFORT}
 
 
 class TopicBasedParser:
     """Checks messages of the bridge and converts them for the loop.
 
-    The mode of a joint is position if the message has a position for it, else velocity, else
-    effort; its other numbers are feedforward. Joints with only NaN keep their last command,
-    whatever `partial_commands` is.
+    The mode of a joint is position if the message has a position for the joint, else velocity,
+    else effort; the other numbers are feedforward. Joints with only NaN keep their last command,
+    even if `partial_commands` says otherwise.
 
     Args:
         commands: parser of the robot's commands.
-        interfaces: by kind (`position`, `velocity`, `effort`) the joints with that command
+        interfaces: for each kind (`position`, `velocity`, `effort`) the joints with this command
             interface, in the order of the `<ros2_control>` tag.
 
     Raises:
-        ParameterError: about every kind with a joint that does not accept such commands, or that
-            is named twice.
+        ParameterError: a joint is named twice for a kind or does not accept its commands; the
+            message has all such kinds.
     """
 
     def __init__(self, commands: CommandParser, interfaces: Mapping[str, Sequence[str]]) -> None:
@@ -71,7 +71,7 @@ class TopicBasedParser:
         velocity: Sequence[float],
         effort: Sequence[float],
     ) -> Command:
-        """Return the command of a message, which can be a command for no joint.
+        """Return the command in a message; if all numbers are NaN, it commands no joint.
 
         Raises:
             RbdynError: the message is refused.
@@ -98,7 +98,10 @@ class TopicBasedParser:
         return self._commands.command(goals, partial="keep")
 
     def _owners(self, kind: str, names: Sequence[str], count: int) -> Sequence[str]:
-        """Return the joints that the numbers of an array of this length belong to."""
+        """Return the joints of the numbers in an array of length `count`.
+
+        An array has a number for each joint of the message, or only for joints with the interface.
+        """
         if count == 0:
             return ()
         return names if count == len(names) else self._interfaces[kind]

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """A simulated robot of Unitree: it follows lowcmd and publishes lowstate.
 
-A motor applies tau + kp (q - q_measured) + kd (dq - dq_measured) within its limits; the loop
-computes it in each tick.
+A motor applies the effort tau + kp (q - q_measured) + kd (dq - dq_measured) within its limits. The
+loop computes this effort in each tick.
 """
 
 import math
@@ -34,16 +34,16 @@ from rbdyn_ros.sensors.evaluation import Evaluation
 
 #: Rate of lowstate [Hz].
 RATE = 500.0
-#: Links at which the IMU may be.
+#: Names of links that can carry the IMU.
 IMU_LINKS = ("imu", "imu_link", "imu_in_pelvis")
 #: `head` and `level_flag` in messages of the Go2 and similar robots.
 HEAD, LOW_LEVEL = (0xFE, 0xEF), 0xFF
-#: Range of foot_force.
+#: Largest value of foot_force.
 INT16 = 32767.0
 
 
 def unitree_period(period_ns: int) -> int:
-    """Return the period of lowstate [ticks]."""
+    """Return the period of lowstate [ticks]; period_ns: duration of a tick [ns]."""
     return max(1, round(NANOSECONDS / (RATE * period_ns)))
 
 
@@ -53,7 +53,7 @@ def open_unitree(
     """Return the topics of the robot that the parameters name, or None.
 
     Raises:
-        ParameterError: its message package is not installed, a motor has no joint, or the
+        ParameterError: the message package is not installed, a motor has no joint, or the
             simulator runs in lock-step.
     """
     if not values.unitree:
@@ -73,7 +73,7 @@ class UnitreeTopics:
     Args:
         node: node that publishes.
         loop: loop of the robot.
-        commands: parses its commands.
+        commands: parser of the robot's commands.
         values: values of the parameters.
 
     Attributes:
@@ -104,7 +104,7 @@ class UnitreeTopics:
         self.prepare(loop.m)()
 
     def subscribe(self, reception: Reception) -> None:
-        """Accept commands from lowcmd."""
+        """Subscribe to lowcmd."""
         reception.add(self._messages.LowCmd, robots.LOW_CMD, self._parse)
 
     def prepare(self, m: Model) -> Callable[[], None]:
@@ -123,14 +123,14 @@ class UnitreeTopics:
         return commit
 
     def forget(self) -> None:
-        """Turn the motors off: the simulation was reset."""
+        """Turn the motors off, because the simulation was reset."""
         self._modes = dict.fromkeys(self._motors, robots.OFF)
 
     def _parse(self, message: Any, commands: CommandParser) -> Command:
         """Return the command of a LowCmd.
 
         Raises:
-            RbdynError: its checksum is wrong, a number is not finite, or a mode does not exist.
+            RbdynError: the checksum is wrong, a number is not finite, or a mode is unknown.
         """
         crc = self._command.crc(self._command.row(message))
         if message.crc != crc:
@@ -144,7 +144,7 @@ class UnitreeTopics:
         return command
 
     def publish(self, _: int, state: LoopState) -> None:
-        """Publish a state, when it is due."""
+        """Publish a state as LowState if that is due."""
         if not self._ticker.due(state) or state.measured_tick < 0:
             return
         plant = self._loop.plant.m
@@ -193,11 +193,11 @@ class UnitreeTopics:
 
 
 class ImuPlace:
-    """The IMU of a robot: at a link of IMU_LINKS, or else at the waist or the root link.
+    """The IMU of a robot: on a link of IMU_LINKS, else on the link of the waist or the root.
 
     Args:
         m: the robot.
-        waist: joint that carries the IMU; empty: the root link does.
+        waist: joint whose link carries the IMU; empty: the root link carries it.
     """
 
     def __init__(self, m: Model, waist: str) -> None:
@@ -207,7 +207,7 @@ class ImuPlace:
         self._frame = named[0] if named else m.frame_bodyid.tolist().index(body)
 
     def measured(self, m: Model, d: Data) -> tuple[Array, Array, Array]:
-        """Return angular velocity and specific force in the axes of the IMU, and these axes.
+        """Return angular velocity and specific force (3,) in the IMU's axes, and its rotation.
 
         Args:
             m: the simulated Model.

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The objects and obstacles of a robot, which come, go and move while time runs."""
+"""The objects and obstacles around a robot: they are added, deleted and moved at run time."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Changes of a world, each from one World to the next: nothing is simulated here.
+"""Changes of a world: each function makes the next World from a World, without simulating.
 
 All functions raise RbdynError to refuse a change.
 """
@@ -53,12 +53,12 @@ def begun(
     strict: bool,
     package_dirs: Sequence[str | Path] = (),
 ) -> World:
-    """Return the initial world.
+    """Return the initial world of a robot.
 
     Args:
-        given: the source of the robot.
+        given: source of the robot.
         floating: as in World.
-        m: the Model of the robot.
+        m: Model of the robot.
         start: (nq,) position after a reset.
         strict: as in World.
         package_dirs: as in World.
@@ -74,7 +74,7 @@ def begun(
 
 
 def _name(scene: Description) -> str:
-    """Return a name for the robot that no object, obstacle or later floor has."""
+    """Return a name for the robot that differs from all objects, obstacles and later floors."""
     others = {FLOOR.name, *scene.objects, *(obstacle.name for obstacle in scene.obstacles)}
     return free_name(f"{scene.name}_robot" if scene.name in others else scene.name, others)
 
@@ -82,12 +82,13 @@ def _name(scene: Description) -> str:
 def spawned(
     world: World, entity: Object | Obstacle, robot: SpawnedRobot | None, qpos: Array
 ) -> World:
-    """Return a world with one more entity; an object is raised out of obstacles.
+    """Return a world with one more entity; an object that overlaps obstacles is raised.
 
     Args:
         world: the present world.
         entity: the object or obstacle.
-        robot: the robot, if the entity is an object with actuated joints; or None.
+        robot: topics and URDF of the robot if the entity is an object with actuated joints, or
+            None.
         qpos: (nq,) present position.
     """
     if len(world.spawned) >= MOST_SPAWNED:
@@ -125,7 +126,7 @@ def _check_contact(world: World) -> None:
 
 
 def without(world: World, *names: str) -> World:
-    """Return a world without entities; objects that lie on them or are attached to them fall."""
+    """Return a world without the named entities, and without the attachments to them."""
     loose = world.loose
     for name in names:
         loose = entities.without_entity(loose, name)
@@ -137,14 +138,14 @@ def without(world: World, *names: str) -> World:
 
 
 def with_obstacle_moved(world: World, name: str, origin: Pose, qpos: Array) -> World:
-    """Return a world with a moved obstacle; refuse a pose inside robots or objects at `qpos`."""
+    """Return a world with an obstacle at another pose; refuse overlap with bodies at `qpos`."""
     new = _changed(world, loose=entities.with_obstacle(world.loose, name, origin=origin))
     placed_entity(new.m, new.loose, name, _in(new, world, qpos))
     return new
 
 
 def with_belt(world: World, name: str, velocity: Vec3) -> World:
-    """Return a world in which an obstacle's surface moves, in the axes of the shape [m/s]."""
+    """Return a world in which an obstacle's surface moves at a velocity in its own axes [m/s]."""
     if world.obstacle(name) is None:
         known = [one.name for one in world.loose.obstacles]
         raise refusal(
@@ -155,7 +156,7 @@ def with_belt(world: World, name: str, velocity: Vec3) -> World:
 
 
 def attached(world: World, link: str, to: str, places: Places) -> World:
-    """Return a world in which a link is attached to a link or the world in the present pose."""
+    """Return a world in which a link is attached, at its present pose, to a link or the world."""
     base = _with_fixed_base(world) if to == WORLD else world
     return _changed(base, attached=(*base.attached, base.weld(link, to, places)))
 
@@ -171,16 +172,16 @@ def released(world: World) -> World:
 
 
 def with_info(world: World, name: str, info: EntityInfo) -> World:
-    """Return a world with a client's info about an entity, or about the robot (name empty)."""
+    """Return a world with a client's info about an entity; name empty: about the robot."""
     return replace(world, infos={**world.infos, name: info}, first=world.as_loaded)
 
 
 def robots_alone(begin: World, now: World) -> World:
-    """Return the initial world with its robots alone; no world is loaded.
+    """Return the initial robots without objects and obstacles, as if no world were loaded.
 
     Args:
         begin: the initial world.
-        now: the present world, whose infos of these robots stay.
+        now: the present world; its infos about these robots are kept.
     """
     base, kept = _with_fixed_base(begin), {"", *begin.first_robots}
     infos = {name: info for name, info in now.infos.items() if name in kept}
@@ -190,7 +191,7 @@ def robots_alone(begin: World, now: World) -> World:
 def loaded(
     begin: World, now: World, file: WorldFile, parts: SceneParts
 ) -> tuple[World, list[Finding]]:
-    """Return the initial robots with the objects and obstacles of a file, and warnings.
+    """Return the initial robots with the objects and obstacles of a file, and the warnings.
 
     Args:
         begin: as for robots_alone.
@@ -209,18 +210,17 @@ def loaded(
     if m.njnt > 0 and m.body_names[1] not in loose.objects:
         m, more = out_of_obstacles(m)
         findings += more
-    raised = m.qpos0 - world.start  # the raised bodies differ in height only
+    raised = m.qpos0 - world.start  # is 0 except at the heights of raised bodies
     moved = world.m.replaced(qpos0=world.m.qpos0 + raised)
     warnings = [finding for finding in findings if finding.severity == "warning"]
     return replace(world, m=moved, start=np.array(m.qpos0)), warnings
 
 
 def without_namesakes(world: World, qpos: Array) -> World:
-    """Return a world without the spawned objects that have names of deleted first objects.
+    """Return a world without spawned objects that have the name of a deleted initial object.
 
-    The deleted objects return at a reset.
-
-    It raises RbdynError if an entity that returns would be inside another body.
+    A reset needs these names, because deleted initial objects return. Raises RbdynError if an
+    entity that returns would overlap another body.
 
     Args:
         world: the present world.
@@ -240,7 +240,7 @@ def without_namesakes(world: World, qpos: Array) -> World:
 
 
 def _check_return(first: World, name: str, qpos: Array) -> None:
-    """Raise RbdynError if an entity would be inside something at a position (nq,) of a world."""
+    """Raise RbdynError if an initial entity would overlap a body at the position qpos (nq,)."""
     try:
         placed_entity(first.m, first.loose, name, qpos)
     except DescriptionError as error:
@@ -250,7 +250,7 @@ def _check_return(first: World, name: str, qpos: Array) -> None:
 
 
 def _with_fixed_base(world: World) -> World:
-    """Return the world with a fixed root link, so that objects can be added next to the robot."""
+    """Return the world with a fixed root above the robot, so that objects can be added to it."""
     if not world.floating:
         return world
     loose, first = entities.floating_scene(world.loose), world.as_loaded
@@ -258,12 +258,12 @@ def _with_fixed_base(world: World) -> World:
 
 
 def _changed(world: World, **changes: Any) -> World:
-    """Return a world with other parts, which a reset of the world undoes."""
+    """Return a world with changed attributes; a reset of the world undoes these changes."""
     return _made(world, first=world.as_loaded, **changes)
 
 
 def _made(world: World, **changes: Any) -> World:
-    """Return a world with other parts, and its Model; parts of both worlds start as before."""
+    """Return a world with changed attributes and its new Model; old joints keep their start."""
     new = replace(world, **changes)
     m = complete(new.description, new.floating, new.strict, before=world.m)
     m = with_actuators_of(m, world.m)
@@ -272,5 +272,5 @@ def _made(world: World, **changes: Any) -> World:
 
 
 def _in(new: World, old: World, qpos: Array) -> Array:
-    """Convert a position (nq,) of the old world to the new world; new parts are at their qpos0."""
+    """Convert a position (nq,) of the old world to the new; new joints are at their qpos0."""
     return Match(old.m, new.m).coordinates(qpos, new.m.qpos0)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Poses of the links and shapes of a simulated world at one state."""
+"""Poses of the links and shapes of a simulated world in one state."""
 
 from collections.abc import Collection
 from dataclasses import dataclass, replace
@@ -18,12 +18,12 @@ from rbdyn_ros.model.tree.rotation import mat_to_quat, quat_to_mat
 
 
 class Places:
-    """The poses of links.
+    """Computes the poses of links in one state.
 
     Args:
         m: the Model.
         qpos: (nq,) position.
-        time: [s], for joints with a prescribed motion.
+        time: time [s], for joints with a prescribed motion.
     """
 
     def __init__(self, m: Model, qpos: Array, time: float) -> None:
@@ -38,7 +38,7 @@ class Places:
     def parts(
         self, description: Description, name: str, others: Collection[str]
     ) -> "list[PlacedShape]":
-        """Return the shapes of an entity in its root link; the arguments are those of `placed`."""
+        """Return the shapes of an entity in its root link's frame; arguments as for `placed`."""
         m = self._m
         moving = [link for link in m.frame_names if m.frame_bodyid[m.frame_id(link)] > 0]
         own = [link for link in m.frame_names if name and entity_of(link, others) == name]
@@ -49,12 +49,12 @@ class Places:
     def placed(
         self, description: Description, name: str, others: Collection[str]
     ) -> "list[PlacedShape]":
-        """Return the shapes of an entity in the world.
+        """Return the shapes of an entity in the world's frame.
 
         Args:
             description: description of the scene.
             name: name of an object or a robot; empty: the initial robot without a name.
-            others: the names of all objects and robots that have a name.
+            others: names of all objects, and of all robots that have a name.
         """
         return [
             PlacedShape(geom.shape, compose(self.of(geom.link), geom.origin))
@@ -65,19 +65,19 @@ class Places:
 
 @dataclass(frozen=True, slots=True)
 class PlacedShape:
-    """A shape and its pose."""
+    """A shape and its pose in the world, or in the frame of a link."""
 
     shape: object
     pose: Pose = IN_PLACE
 
     @property
     def corners(self) -> tuple[Array, Array]:
-        """The lowest and the highest corner of the box around it."""
+        """Lower and upper corner of the bounding box, in the axes of the shape."""
         pos, mat, shape = np.array(self.pose.pos), quat_to_mat(self.pose.quat), self.shape
         if isinstance(shape, geometries.Points):
             points = pos + np.asarray(shape.points) @ mat.T
             return points.min(axis=0), points.max(axis=0)
-        if isinstance(shape, geometries.Plane):  # bounded only if it is z = 0
+        if isinstance(shape, geometries.Plane):  # bounded only along z, and if it is z = 0
             top = 0.0 if self.pose == IN_PLACE else np.inf
             return np.full(3, -np.inf), np.array([np.inf, np.inf, top])
         if isinstance(shape, geometries.HeightField):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The world of a robot, a value: its objects, obstacles and attachments."""
+"""The world of a robot as an immutable value: its objects, obstacles and attachments."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ WORLD = "world"
 
 @dataclass(frozen=True, slots=True)
 class EntityInfo:
-    """Info that a client gave about an entity, as in simulation_interfaces/EntityInfo."""
+    """Info that a client has set for an entity, as in simulation_interfaces/EntityInfo."""
 
     category: int
     description: str
@@ -40,9 +40,9 @@ class SpawnedRobot:
     """A robot that was spawned.
 
     Attributes:
-        namespace: namespace of its topics, with all parents.
-        urdf: the text of its URDF, or empty.
-        pose: pose of the robot in the world if it is fixed there; None: its base floats.
+        namespace: full namespace of its topics.
+        urdf: text of its URDF; empty: it has none.
+        pose: pose of the robot in the world if it is fixed to the world; None: its base floats.
     """
 
     namespace: str
@@ -56,10 +56,10 @@ class WorldFile:
 
     Attributes:
         name: name of the world.
-        uri: URI of the file, or empty.
-        text: content of the world if there is no file; empty: there is a file.
-        about: a description for people; empty: no description.
-        tags: words by which worlds are chosen.
+        uri: URI of the file; empty: there is no file.
+        text: content of the scene if there is no file; empty: there is a file.
+        about: description for people; empty: no description.
+        tags: words that clients can search for.
     """
 
     name: str
@@ -69,38 +69,38 @@ class WorldFile:
     tags: tuple[str, ...] = ()
 
 
-#: The worlds of a robot that was started without a scene.
+#: Worlds of a robot that was started without a scene.
 FLOOR_ONLY = WorldFile("floor", "", "rbdyn_scene: 1\n", "a floor at height 0")
 NOTHING = WorldFile("empty", "", "rbdyn_scene: 1\nfloor: false\n", "nothing besides the robot")
-#: The name of a text in messages.
+#: Name in messages of a scene that was given as a text.
 TEXT = Path("resource_string")
 
 
 def world_file(parts: SceneParts, uri: str, text: str = "") -> WorldFile:
-    """Return the world of the parts of a scene."""
+    """Return the WorldFile of a scene with these parts, from a URI or a text."""
     return WorldFile(parts.name, uri, text, parts.about, tuple(parts.tags))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class World:
-    """The world of a robot: its objects, obstacles and attachments. changes.py makes new Worlds.
+    """The world of a robot: its objects, obstacles and attachments. See changes.py.
 
     Attributes:
-        loose: the robot and its objects, without attachments.
+        loose: description of the robot and its objects, without attachments.
         floating: whether the Model adds a floating joint at the root of the description.
         m: Model of the world, without payloads.
         start: (nq,) position after a reset.
         strict: as for load_urdf.
         package_dirs: as for load_urdf.
-        first_robots: the initial robots: their names as entities, by their names in the scene; a
-            robot alone may have an empty name there.
+        first_robots: names of the initial robots as entities, by their names in the scene; the
+            name of a single robot in the scene may be empty.
         contact: whether the robot was loaded with contact.
-        spawned: the objects and obstacles that did not exist at the start, by name.
-        attached: the welds of links.
-        file: file that was loaded; None: no world is loaded.
-        first: the world as it was loaded; None: this world is as it was loaded.
-        infos: infos of entities, by name.
-        robots: robots that were spawned, by name.
+        spawned: objects and obstacles that were added at run time, by name.
+        attached: welds of the attached links, in the order in which they were attached.
+        file: the loaded world file; None: no world is loaded.
+        first: the world as it was loaded; None: this world is unchanged.
+        infos: infos about entities, by name.
+        robots: spawned robots, by name.
     """
 
     loose: Description
@@ -125,12 +125,12 @@ class World:
 
     @property
     def description(self) -> Description:
-        """The robot and its objects, with all attachments."""
+        """Description of the robot and its objects, with all attachments."""
         return with_welds(self.loose, self.attached)
 
     @property
     def taken(self) -> set[str]:
-        """The names that a new object cannot have."""
+        """Names that a new entity cannot have."""
         obstacles = {one.name for one in self.loose.obstacles}
         geometries = {one.name for one in self.loose.geometries}
         m = self.m
@@ -138,27 +138,27 @@ class World:
 
     @property
     def listed(self) -> str:
-        """The list of attached links, for messages."""
+        """List of the attached links as a text, for messages."""
         pairs = [f"{quote(weld.link)} to {quote(weld.to)}" for weld in self.attached]
         return f"the attached pairs are {', '.join(pairs)}" if pairs else "nothing is attached"
 
     def obstacle(self, name: str) -> Obstacle | None:
-        """Return an obstacle, or None if the name is not an obstacle's."""
+        """Return the obstacle with a name; None: there is no such obstacle."""
         return next((one for one in self.loose.obstacles if one.name == name), None)
 
     def shapes(self, name: str, places: Places) -> list[PlacedShape]:
-        """Return the shapes of an entity, or of the robot (name empty), in the world."""
+        """Return the shapes of an entity in the world's frame; name empty: of the robot."""
         if fixed := self.obstacle(name):
             return [PlacedShape(fixed.shape, fixed.origin)]
         return places.placed(self.loose, name, self._owners)
 
     def bounds(self, name: str, places: Places) -> tuple[Array, Array]:
-        """Return the corners of the box around an entity, or around the robot (name empty).
+        """Return lower and upper corner of the bounding box of an entity; name empty: the robot.
 
-        The box is in the axes of its root link, around its geometries in their present pose.
+        The box is in the frame of the entity's root link, around the geometries in `places`.
 
         Raises:
-            RbdynError: it has no geometries.
+            RbdynError: the entity has no geometries, or is an infinite plane.
         """
         fixed = self.obstacle(name)
         if fixed and isinstance(fixed.shape, Plane):
@@ -173,14 +173,14 @@ class World:
 
     @property
     def _owners(self) -> set[str]:
-        """The names of the objects and of all robots."""
+        """Names of all objects and robots."""
         return {*self.loose.objects, *self.first_robots, *self.robots, *self.spawned}
 
     def weld(self, link: str, to: str, places: Places) -> Weld:
-        """Return the weld of two links in the pose that they have to each other.
+        """Return the weld of two links at their present relative pose.
 
         Raises:
-            RbdynError: a link is unknown, or both are parts of one body or attached already.
+            RbdynError: a link is unknown, or the links are parts of one body or attached already.
         """
         base = self._link(to)
         fixed = self._is_new_root(base)
@@ -193,16 +193,16 @@ class World:
         return Weld(link, base, pose, (self._solid(of), self._solid(on)))
 
     def _solid(self, body: int) -> tuple[str, ...]:
-        """Return the links of a body that have geometries; the obstacles are parts of body 0."""
+        """Return the links of a body that have geometries; body 0 also has the obstacles."""
         links = dict.fromkeys(geom.link for geom in self.loose.geometries)
         obstacles = [one.name for one in self.loose.obstacles] if body == 0 else []
         return *(link for link in links if self._body(link) == body), *obstacles
 
     def settled(self, before: World, places: Places) -> World:
-        """Return this world with its last weld in the pose that the links have now.
+        """Return this world with its newest weld at the present relative pose of the links.
 
         Args:
-            before: the world in which they are.
+            before: the present world, to which the poses belong.
             places: poses of the links in that world.
         """
         last = self.attached[-1]
@@ -211,24 +211,24 @@ class World:
         return replace(world, m=world.with_weld_pose(self.m))
 
     def with_weld_pose(self, m: Model) -> Model:
-        """Return `m`, this world's Model perhaps with payloads, with the pose of the last weld."""
+        """Return `m`, this world's Model (payloads added or not), with the newest weld's pose."""
         weld = self.attached[-1]
         return with_loop_pose(m, weld.name, m.frame_id(weld.to), weld.pose)
 
     def _is_new_root(self, link: str) -> bool:
-        """Return whether a link is the fixed root that a robot with a floating base gets."""
+        """Return whether a link is the fixed root that was added above a floating base."""
         return link == root_of(self.loose) and link not in self.m.frame_names
 
     def _between(self, link: str, to: str, places: Places) -> Pose:
-        """Return the pose of a link in another link."""
+        """Return the pose of `link` in the frame of `to`."""
         new = to not in self.m.frame_names
         return compose(inverse(IN_PLACE if new else places.of(to)), places.of(link))
 
     def others(self, link: str, to: str) -> tuple[Weld, ...]:
-        """Return the attachments except the attachment of these two links.
+        """Return all attachments except attachments of these two links to each other.
 
         Raises:
-            RbdynError: they are not attached.
+            RbdynError: the links are not attached.
         """
         ended = self._welds(link, self._link(to))
         if not ended:
@@ -236,7 +236,7 @@ class World:
         return tuple(weld for weld in self.attached if weld not in ended)
 
     def check_loose(self, joint: int) -> None:
-        """Raise RbdynError if a link beyond a floating joint is attached: it cannot be placed."""
+        """Raise RbdynError if a link beyond a floating joint is attached: it cannot be moved."""
         root = self.m.body_rootid[joint + 1]
         for weld in self.attached:
             if root in (self.m.body_rootid[self._body(link)] for link in (weld.link, weld.to)):
@@ -247,7 +247,7 @@ class World:
         return [weld for weld in self.attached if {weld.link, weld.to} == {link, to}]
 
     def _link(self, name: str) -> str:
-        """Return the link that a name stands for: `world` is the fixed root."""
+        """Return the link with this name, or the fixed root for the name `world`; else refuse."""
         known = name in self.m.frame_names
         return root_of(self.loose) if name == WORLD and not known else name
 

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Topics of sensors with rays: lidars, range sensors and cameras."""
+"""Topics of lidars, range sensors and cameras."""

@@ -2,11 +2,11 @@
 """Topics of cameras.
 
 <name>/image_raw             sensor_msgs/Image: rgb8; depth as in REP 118: 32FC1 [m], 16UC1 [mm]
-<name>/image_raw/compressed  sensor_msgs/CompressedImage, of colour cameras that ask for it
+<name>/image_raw/compressed  sensor_msgs/CompressedImage, of colour cameras with key `compressed`
 <name>/camera_info           sensor_msgs/CameraInfo with the same stamp
 <name>/segmentation          sensor_msgs/Image, 32SC1: number of the shape at a pixel, -1 for none
-<name>/points               sensor_msgs/PointCloud2 of the depth, in the rows of the picture
-<name>/segmentation_names    std_msgs/String, latched: the names of these numbers, a JSON list
+<name>/points               sensor_msgs/PointCloud2 of the depth, in rows and columns as pixels
+<name>/segmentation_names    std_msgs/String, latched: the shapes' names by number, as a JSON list
 """
 
 import importlib
@@ -33,7 +33,7 @@ from rbdyn_ros.sensors.suite import Suite
 from rbdyn_ros.view.render.lens import Pixels
 
 QOS = reliable(5)
-#: Options of Pillow, which are the defaults of compressed_image_transport.
+#: Options of Pillow, equal to the defaults of compressed_image_transport.
 OPTIONS = {"jpeg": {"quality": 95}, "png": {"compress_level": 3}}
 
 
@@ -56,11 +56,11 @@ class CameraTopics:
         return [self._images, self._infos]
 
     def is_heard(self) -> bool:
-        """Return whether there are subscribers."""
+        """Return whether there are subscribers to one of the topics."""
         return any(one.get_subscription_count() > 0 for one in self._publishers)
 
     def _with_info(self, stamp_ns: int, images: list[tuple[Any, Any]]) -> list[tuple[Any, Any]]:
-        """Return pictures and the calibration, with one stamp."""
+        """Add the calibration to pictures and set the stamp of all; return these messages."""
         messages: list[tuple[Any, Any]] = [*images, (self._infos, camera_info(self.spec))]
         for _, message in messages:
             message.header.stamp = time_message(stamp_ns)
@@ -102,7 +102,7 @@ class DepthTopics(CameraTopics):
         return [*super()._publishers, *(one for one in more if one is not None)]
 
     def read(self, suite: Suite, k: int, state: LoopState, threads: int | None) -> Scan:
-        """Return the reading of sensor k in a state, drawn or from rays, see Suite.scan."""
+        """Return the picture of sensor k in a state, drawn or from rays; see Suite.scan."""
         if not self._renderers.draws(self._camera):
             return suite.scan(k, state, threads)
         qpos = state.qpos[: suite.m.nq].copy()
@@ -122,7 +122,7 @@ class DepthTopics(CameraTopics):
         return [(self._names, names), *self._with_info(stamp_ns, images)]
 
     def publish(self, messages: list[tuple[Any, Any]]) -> None:
-        """Publish messages, each with its publisher; the names only when they have changed."""
+        """Publish messages, each with its publisher; publish the names only if they changed."""
         for publisher, message in messages:
             if publisher is self._names:
                 if message.data == self._published_names:
@@ -169,7 +169,7 @@ class ColorTopics(CameraTopics):
 
 
 def depth_pixels(encoding: str, depth: NDArray[np.float64]) -> NDArray[Any]:
-    """Return the pixels of a depth image; in millimetres 0 means no return (REP 118)."""
+    """Return depths [m] as pixels of an encoding; in millimetres 0 means no return (REP 118)."""
     if encoding == DEPTH[0]:
         return depth.astype("<f4")
     known = np.isfinite(depth)
@@ -177,7 +177,7 @@ def depth_pixels(encoding: str, depth: NDArray[np.float64]) -> NDArray[Any]:
 
 
 def image(pixels: NDArray[Any], encoding: str) -> Image:
-    """Return pixels (height, width) as an image."""
+    """Return pixels (height, width, ...) as a message without stamp and frame."""
     pixels = np.ascontiguousarray(pixels)
     height, width = pixels.shape[:2]
     message = Image(height=height, width=width, encoding=encoding, is_bigendian=0)
@@ -200,7 +200,7 @@ def camera_info(spec: CameraSpec) -> CameraInfo:
 
 
 def check_compression(camera: str, kind: str) -> None:
-    """Refuse compressed pictures if no library can compress them.
+    """Raise ParameterError if no library can compress pictures.
 
     Args:
         camera: name of the camera.

@@ -5,7 +5,7 @@ lidar with one row at elevation 0   <name>/scan     sensor_msgs/LaserScan
 other lidars                        <name>/points   sensor_msgs/PointCloud2
 range sensor                        <name>/range    sensor_msgs/Range
 
-Distances are as REP 117 has them. Publishers are reliable, as REP 2003 asks.
+Distances follow REP 117. Publishers are reliable, as REP 2003 asks.
 """
 
 from array import array
@@ -30,7 +30,7 @@ QOS = reliable(5)
 
 PlaceInPoint = tuple[str, str, int, int]
 #: The numbers of a point in a cloud: name, type, offset [bytes], type in the message. `ring` is
-#: the row, counted from below, `time` is since the stamp [s].
+#: the row, counted from below; `time` is the time of the point after the stamp [s].
 FIELDS: tuple[PlaceInPoint, ...] = (
     ("x", "<f4", 0, PointField.FLOAT32),
     ("y", "<f4", 4, PointField.FLOAT32),
@@ -72,7 +72,7 @@ class RangeTopic:
         return suite.scan(k, state, threads)
 
     def message(self, stamp_ns: int, scan: Scan) -> Any:
-        """Return the message of a scan; the stamp of the state is the end of a sweep."""
+        """Return the message of a scan; the state's stamp is the time at the end of the sweep."""
         spec = self.spec
         sweep = spec.sweep if isinstance(spec, LidarSpec) else 0.0
         message = self._filled(spec, scan)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The process that draws for the cameras of a robot."""
+"""Manage the process that draws the pictures of a robot's cameras."""
 
 import contextlib
 from collections.abc import Callable, Sequence
@@ -12,16 +12,16 @@ from rbdyn_ros.sensors.specs import Spec
 from rbdyn_ros.sensors.suite import Suite
 from rbdyn_ros.view.render.process import RenderProcess
 
-#: Returns the appearance of a Model.
+#: A function that returns the appearance of a Model.
 AppearanceOf = Callable[[Model], Appearance]
 
 
 class Renderers:
-    """Keeps a process that draws, and hands it another Model when the Model changes.
+    """Runs a process that draws, and gives it the new Model when the Model changes.
 
     Args:
         looks: returns the appearance of a Model.
-        specs: sensors, of which it draws for the colour cameras and for depth cameras.
+        specs: all sensors; the process draws for the colour and depth cameras among them.
     """
 
     def __init__(self, looks: AppearanceOf, specs: Sequence[Spec]) -> None:
@@ -34,10 +34,10 @@ class Renderers:
         self._depth = {spec: k for k, spec in cameras if spec.is_drawn}
 
     def start(self, suite: Suite) -> str:
-        """Start the process if there are cameras; return a note if depth cameras cast rays, or "".
+        """Start the process if there are cameras; return "", or a note that cameras cast rays.
 
         Raises:
-            ParameterError: no picture can be drawn on this machine, and a camera needs it.
+            ParameterError: pictures cannot be drawn on this machine, but a camera needs them.
         """
         if not self._cameras and not self._depth:
             return ""
@@ -52,7 +52,7 @@ class Renderers:
 
     @property
     def findings(self) -> tuple[str, ...]:
-        """Warnings about meshes and textures that cannot be read."""
+        """Warnings about meshes and textures that the process cannot read."""
         return () if self._process is None else self._process.findings
 
     def draws(self, spec: DepthSpec) -> bool:
@@ -60,7 +60,7 @@ class Renderers:
         return spec in self._depth
 
     def of(self, suite: Suite) -> RenderProcess:
-        """Return the process that draws the Model of the sensors. Only one thread may call it.
+        """Return the process, which draws the Model of `suite`. Only one thread may call it.
 
         Raises:
             RbdynError: `stop` was called.
@@ -75,7 +75,7 @@ class Renderers:
         looks = self._looks(m) if self._cameras else Appearance()
         shapes = {spec: suite.shapes(k) for spec, k in self._depth.items()}
         if self._process is not None:
-            # if the renderer has ended, a new renderer is started
+            # if the process has ended, a new process is started
             with contextlib.suppress(RbdynError):
                 self._process.use(m, looks, shapes)
                 return self._process
@@ -88,7 +88,7 @@ class Renderers:
             raise refusal("the simulator ends, so no more pictures are drawn")
 
     def stop(self) -> None:
-        """End the process, so that a thread that waits for a picture continues.
+        """Kill the process, so that a thread that waits for a picture continues.
 
         Any thread may call it.
         """
@@ -98,7 +98,7 @@ class Renderers:
             process.close()
 
     def close(self) -> None:
-        """End the process."""
+        """End the process; no thread may wait for a picture."""
         process, self._process = self._process, None
         if process is not None:
             process.close()

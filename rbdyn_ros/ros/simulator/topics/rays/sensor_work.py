@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Measure lidars, range sensors and cameras, parallel to the loop or in simulated time.
+"""Measure with lidars, range sensors and cameras, parallel to the loop or in simulated time.
 
-In real time a thread of its own measures; each sensor has a mailbox of one state, so a thread that
-cannot follow drops readings, which are counted. In lock-step and fast mode the publishing thread
-measures, so no reading is dropped: every message is a function of state, seed and tick.
+In real time, a thread of its own measures. Each sensor has a mailbox for one state, so a thread
+that is too slow drops readings, which are counted. In lock-step and fast mode, the publishing
+thread measures, so no reading is dropped and every message depends only on state, seed and tick.
 """
 
 import os
@@ -22,13 +22,13 @@ from rbdyn_ros.sensors.suite import Suite
 #: The topics of a lidar, range sensor or camera.
 Topics = RangeTopic | DepthTopics | ColorTopics
 
-#: The thread yields to the loop and to the publishing thread where cores are few.
+#: Niceness of the thread, so that the loop and the publishing thread come first on few cores.
 NICE = 10
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Job:
-    """A reading to be made: sensor `k` of a suite in a state."""
+    """A reading to make: of sensor `k` of a suite in a state."""
 
     suite: Suite
     k: int
@@ -39,7 +39,7 @@ class _Job:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Late:
-    """A message with latency: it is published with the first state at or after its tick."""
+    """A message with latency; it is published with the first state at or after its tick."""
 
     epoch: int
     tick: int
@@ -48,14 +48,14 @@ class _Late:
 
 
 class SensorWork:
-    """Makes readings and publishes them; `take` and `close` are for one thread.
+    """Makes readings and publishes them; only one thread may call `take` and `close`.
 
     Args:
-        period_ns: length of a tick [ns].
+        period_ns: duration of a tick [ns].
         threaded: whether a thread of its own measures.
 
     Attributes:
-        dropped: number of readings that were dropped.
+        dropped: number of dropped readings.
     """
 
     def __init__(self, period_ns: int, threaded: bool) -> None:
@@ -77,12 +77,12 @@ class SensorWork:
 
         Args:
             suite: the sensors.
-            numbers: the topics of the sensors to be read, by number.
+            numbers: topics of the sensors to read, by number of the sensor.
             stamp_ns: stamp of the state [ns].
             state: the state to measure.
 
         Raises:
-            BaseException: the error that ended the thread of the readings.
+            BaseException: the error that has ended the thread of the readings.
         """
         if self._failure is not None:
             raise self._failure
@@ -99,7 +99,7 @@ class SensorWork:
             self._hand_over(jobs)
 
     def readings(self) -> list[tuple[Topics, Any]]:
-        """Return the last reading of each sensor, with its topics. Any thread may call it."""
+        """Return the topics and the last reading of each sensor. Any thread may call it."""
         return list(dict(self._readings).values())
 
     def close(self) -> None:
@@ -120,7 +120,7 @@ class SensorWork:
             self._thread.start()
 
     def _run(self) -> None:
-        if sys.platform == "linux":  # only on Linux does setpriority act on a single thread
+        if sys.platform == "linux":  # setpriority acts on a single thread only on Linux
             os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), NICE)
         try:
             while (job := self._next()) is not None:
@@ -150,7 +150,7 @@ class SensorWork:
             self._late.append(_Late(state.epoch, state.tick + wait, job.topic, message))
 
     def _publish_late(self, state: LoopState) -> None:
-        """Publish messages whose time has come; drop messages from before a reset."""
+        """Publish the messages that are due at a state; drop messages from before a reset."""
         for _ in range(len(self._late)):
             late = self._late.popleft()
             if late.epoch == state.epoch and late.tick > state.tick:
