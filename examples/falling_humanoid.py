@@ -40,7 +40,7 @@ def talos(folder):
         folder / ROBOT,
         floating_base=True,
         package_dirs=[folder],
-        strict=False,  # the leaders of the mimic joints of the grippers are fixed
+        strict=False,  # needed, because mimic joints of the grippers have fixed leaders
         contact=True,
     )
     damping = np.maximum(m.dof_damping, DAMPING)
@@ -55,9 +55,9 @@ def standing(m):
 
 
 def simulate(m):
-    """Return time, speed of the fastest joint, contacts, height; then silhouettes and final Data.
+    """Simulate the fall; return four arrays over time, silhouettes by time, and the final Data.
 
-    The silhouettes are a dict by time.
+    The arrays are time, speed of the fastest joint, number of contacts, and height of the pelvis.
     """
     d, rows, poses = standing(m), [], {}
     for k in range(round(SECONDS / SAMPLE) + 1):

@@ -128,12 +128,12 @@ def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--out", type=Path, default=Path(), metavar="FOLDER", help="output folder")
     folder = parser.parse_args().out
-    # Orders: how the error after a second decreases with the step.
+    # How does the error after a second decrease with the step?
     cases = convergence()
     for name, error in cases.items():
         print(f"order of {name:20} {order(error):.2f}")
 
-    # Energy in three systems, each of which shows another weakness.
+    # Compare the energy in three systems, each of which shows another weakness.
     free, braked = double_pendulum(), double_pendulum(brake=3.0)
     energies = {
         "no friction, 5 ms": by_integrator(free, 0.005, 10.0, 4),
