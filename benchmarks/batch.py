@@ -37,7 +37,7 @@ NBATCH, NSTEP = 1024, 100
 ROUNDS = 9
 THREADS = 2
 
-#: Size of the batch with payloads, and its steps (one second).
+#: Size of the batch with payloads, and its number of steps (one second).
 LADEN, SECOND = 100_000, 1000
 LADEN_ROUNDS = 3
 

@@ -127,8 +127,8 @@ def _warp(model: Any, nsim: int, graph: bool) -> tuple[Callable[[], object], int
 
     calls = 10
     data = mujoco.MjData(model)
-    # without room for constraints the solver of mujoco_warp does not run and qacc is not
-    # integrated, so the result is an upper bound of its speed
+    # Without room for constraints, the solver of mujoco_warp does not run and qacc is not
+    # integrated, so the result is an upper bound of its speed.
     m, d = mjw.put_model(model), mjw.put_data(model, data, nworld=nsim, njmax=0, nconmax=0)
     d.qvel.assign(_velocities(nsim, model.nv).astype(np.float32))
     mjw.step(m, d)  # the first call compiles
@@ -151,11 +151,11 @@ def _velocities(nsim: int, nv: int) -> Any:
 
 
 def register_rows(robot: Robot) -> list[str]:
-    """Return the table rows of nvcc's report for a robot: the worst of its functions."""
+    """Return the table rows of nvcc's report for a robot: the largest number of each kind."""
     m, rows = robot.load(), []
     for label, (number, real) in TYPES.items():
         for processor in PROCESSORS:
-            for longest in (LONGEST_FUNCTION, BLOCK):  # these lengths are as in a Batch
+            for longest in (LONGEST_FUNCTION, BLOCK):  # as a Batch tries them
                 given = m, {}, ("qfrc_applied",), np.dtype(number), longest
                 report = _report(source(kernels_of(*given), real), processor)
                 most = [max(map(int, re.findall(pattern, report))) for pattern in REPORTED]

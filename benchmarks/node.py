@@ -5,10 +5,10 @@
 
 First the loop runs alone in this process while a Python thread is busy, and its lateness and
 real-time factor are measured. Then the node runs in its own process with joint_states at 1 kHz,
-TF at 50 Hz and /clock at 100 Hz, in turns without and with another busy process. This
-measures its share of a core, its lateness, and the time from publishing a torque to receiving the
-joint state that contains it. In lock-step a command makes its tick at once, so the time to its
-state contains only messages and the node, and no wait for a tick.
+TF at 50 Hz and /clock at 100 Hz, in turns without and with another busy process. Each turn
+measures the node's share of a core, its lateness, and the time from publishing a torque to
+receiving the joint state that contains it. In lock-step a command starts its tick at once, so the
+time from command to state contains no wait for a tick.
 """
 
 from __future__ import annotations
@@ -185,7 +185,7 @@ class Controller:
         while time.monotonic() < began + seconds:
             if not self._waiting and not self._answers:
                 sent += 1
-                # so that torques are not in phase with the node's period
+                # the torques must not be in phase with the ticks
                 time.sleep(0.005 * rng.random())
                 effort = float(sent % 97) / 97.0
                 self._waiting.append((effort, time.perf_counter()))

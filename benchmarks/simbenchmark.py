@@ -32,7 +32,7 @@ NO_FRICTION = rb.Surface(friction=0.0)
 BOUNCY = rb.Surface(friction=0.0, restitution=1.0)
 STIFF = rb.Surface(stiffness=1e8, damping=1e7)
 
-#: A test yields its squares, given a timestep [s] and an integrator.
+#: A test takes a timestep [s] and an integrator, and yields squared errors.
 Test = Callable[[float, str], Iterator[float]]
 
 #: Smallest published errors, in the order of ENGINES, by test and timestep [s].
@@ -93,7 +93,7 @@ def _shown(error: float | None) -> str:
 
 
 def _error(test: Test, timestep: float, integrator: str) -> float:
-    """Return the mean of a test's squares over all steps, the start included."""
+    """Return the mean of a test's squared errors over all steps and the start."""
     return float(np.mean(list(test(timestep, integrator))))
 
 
@@ -168,9 +168,9 @@ def _bouncing(later: float, timestep: float, integrator: str) -> Iterator[float]
 
 
 def _energy_of_balls(m: rb.Model, d: rb.Data, duration: float, later: float) -> Iterator[float]:
-    """Yield squares of the energy gained by balls of 10 kg and 0.1 m.
+    """Yield squares of the energy gained by balls of 10 kg and 0.1 m [J^2].
 
-    For the energy, gravity first advances the velocities by `later` steps.
+    Before the energy is computed, gravity advances the velocities by `later` steps.
     """
     at, down = d.qpos.reshape(-1, 7), np.array((0.0, 0.0, later * m.opt.timestep * G))
     start = float(10.0 * G * at[:, 2].sum())
