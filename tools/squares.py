@@ -97,7 +97,7 @@ def planar() -> LoopDriver:
     return LoopDriver(complete(with_planar_base(read(car()))), PlanarJoints())
 
 
-#: By name: the driver, and the radius of the corners [m].
+#: For each name: a function that returns the driver, and the radius of the corners [m].
 SQUARES: dict[str, tuple[Callable[[], LoopDriver], float]] = {
     "differential: TurtleBot 3": (lambda: on_wheels(TURTLEBOT3.model()), 0.0),
     "public URDF: TIAGo": (lambda: on_wheels(floating(find("tiago_no_hand.urdf"))), 0.0),
@@ -105,7 +105,7 @@ SQUARES: dict[str, tuple[Callable[[], LoopDriver], float]] = {
     "Ackermann": (lambda: on_wheels(floating(car())), 0.8),
     "planar": (planar, 0.0),
 }
-#: By name: robots that turn in place.
+#: For each name: a function that returns the driver of a robot that turns in place.
 TURNS: dict[str, Callable[[], LoopDriver]] = {
     "TurtleBot 3": lambda: on_wheels(TURTLEBOT3.model()),
     "TurtleBot 3, wheels of 2 mm": lambda: on_wheels(

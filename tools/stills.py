@@ -2,7 +2,7 @@
 """Draw the pictures of the steps of the tutorials into docs/pictures/steps.
 
 The code of a tutorial runs block by block, so a picture shows what the reader of the tutorial
-gets. It needs `make setup`, and EGL as colour cameras do:
+gets. The program needs `make setup`, and EGL like colour cameras:
 
     .venv/bin/python tools/stills.py                  # or with the names of tutorials
 """
@@ -173,7 +173,7 @@ def _shown(s: State, _: Appearance) -> None:
     save("graph", graph)
 
 
-#: Function that draws a picture, by heading and number of the block after which it is drawn.
+#: Functions that draw a picture, by heading and number of the block after which they draw.
 DRAWN: dict[tuple[str, int], Callable[[State, Appearance], None]] = {
     ("Model and data", 1): _model,
     ("Keyframes", 1): _keyframe,
@@ -190,7 +190,7 @@ DRAWN: dict[tuple[str, int], Callable[[State, Appearance], None]] = {
 
 
 def first_five_minutes() -> None:
-    """The robot that the reader saves, and the plot of its run."""
+    """Draw the robot that the reader saves, and the plot of its run."""
     text = saved_in("first_five_minutes.md", "my_robot.urdf")
     m, looks = rb.load_urdf(text), read_appearance(text)
     strip("own_robot", m, [m.qpos0, [0.6, -1.2]], looks, (0.3, -1.0, 0.25))
@@ -211,7 +211,7 @@ def first_five_minutes() -> None:
 
 
 def pick_a_cube() -> None:
-    """The scene, and the cube along its path."""
+    """Draw the scene, and the cube along its path."""
     shot = pick()
     strip("scene", shot.m, [shot.instants[0]], shot.looks, shot.direction)
     chosen = np.linspace(10, len(shot.instants) - 1, 4).round().astype(int)
@@ -219,7 +219,7 @@ def pick_a_cube() -> None:
 
 
 def actuators() -> None:
-    """The force on a joint after a step of its command, with its actuator."""
+    """Draw a step of the command of a joint, and the torque that its actuator gives."""
     m = rb.with_actuators(rb.load_urdf(bundled_robot("seven_dof_arm")), "config/actuators.yaml")
     d, dof = rb.make_data(m), m.jnt_names.index("shoulder_pitch")
     d.qfrc_applied[dof] = 30.0
