@@ -161,7 +161,7 @@ def _is_call(node: ast.stmt, name: str) -> bool:
 
 
 def _option(node: ast.stmt) -> tuple[str, str, str]:
-    """Return name, value and help of an option: its default, True for a flag, [] for a list."""
+    """Return name, value and help of an option; the value is the default, or True for a flag."""
     assert isinstance(node, ast.Expr)
     assert isinstance(node.value, ast.Call)
     given = {word.arg: word.value for word in node.value.keywords}
