@@ -23,7 +23,7 @@ LATENCY = 20.0
 
 
 def main(seconds: float = 600.0, busy: int = 2, timeout: float = 0.08) -> None:
-    """Print the figures."""
+    """Run the armed arm beside `busy` busy processes, and print the figures."""
     from sensor_msgs.msg import JointState
 
     with (

@@ -70,7 +70,7 @@ def _loops() -> Iterator[str]:
 
 
 def _started(system: rb.Description) -> tuple[rb.Model, Start]:
-    """Return the Model and an assembled configuration at rest."""
+    """Return the Model of a system, and an assembled configuration at rest."""
     m = rb.build(system)
     motors = [name for name in m.jnt_names if name == "A" or name.startswith("motor")]
     qpos = m.qpos0.copy()

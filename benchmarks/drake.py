@@ -88,7 +88,7 @@ class World:
         return taken
 
     def place(self) -> Any:
-        """Return the position of the last box."""
+        """Return the position of the last box [m]."""
         return self._plant.GetFreeBodyPose(self._context, self._last).translation()
 
     def speed(self) -> float:

@@ -54,7 +54,7 @@ FOUR = ("UR5", "Panda", "Go2", "G1")
 
 
 def gpu_rows(robot: Robot) -> list[str]:
-    """Return the table rows of a robot."""
+    """Return the table rows of a robot: robot-steps a second of our batches, by size."""
     m = robot.load()
     rows = []
     for label, (number, _) in TYPES.items():
@@ -78,7 +78,7 @@ def warp_row(robot: Robot) -> str:
 
 
 def _warp_cell(model: Any, nsim: int, graph: bool) -> str:
-    """Return robot-steps a second, "-" if CUDA refuses the graph or has too little memory."""
+    """Return mujoco_warp's robot-steps a second, or "-" if it fails (graph, too little memory)."""
     with contextlib.suppress(RuntimeError):
         return _rate(*_warp(model, nsim, graph))
     return "-"

@@ -32,7 +32,7 @@ RATES = ("publish_rate:=1000.0", "tf_rate:=50.0", "clock_rate:=100.0")
 
 
 def main(seconds: float = 10.0, turns: int = 3) -> None:
-    """Print the tables."""
+    """Measure the loop, the node and lock-step, and print the tables."""
     for row in beside_a_busy_thread(seconds):
         print("{:42} {:30} {}".format(*row))
     print(f"{os.cpu_count()} processors, memory {resource.getrusage(0).ru_maxrss // 1024} MiB\n")
@@ -96,7 +96,7 @@ class Turn:
     """Measurements of one run of the node.
 
     Attributes:
-        share: share of a core.
+        share: share of a core that the node uses.
         factor: real-time factor.
         lateness: p50, p99 and worst lateness [us].
         latencies: times from command to state [ms].
@@ -212,7 +212,7 @@ class Controller:
 
 
 def _summary(turns: list[Turn]) -> list[tuple[str, str]]:
-    """Return the figures of a table column."""
+    """Return the labels and figures of a table column."""
     middle = statistics.median
     p50, p99 = (middle(turn.lateness[k] for turn in turns) for k in (0, 1))
     worst = max(turn.lateness[2] for turn in turns)

@@ -152,13 +152,19 @@ def _collapsing(timestep: float, integrator: str) -> Iterator[float]:
 
 
 def _collapsing_elastically(later: float, timestep: float, integrator: str) -> Iterator[float]:
-    """Let the balls bounce with restitution 1 for 10 s; yield squared energy errors [J^2]."""
+    """Let the balls bounce with restitution 1 for 10 s; yield squared energy errors [J^2].
+
+    later: as for _energy_of_balls.
+    """
     m = _balls(1.101, BOUNCY)
     return _energy_of_balls(m, _made(m, timestep, integrator), 10.0, later)
 
 
 def _bouncing(later: float, timestep: float, integrator: str) -> Iterator[float]:
-    """Drop 49 balls from 5 m with restitution 1 for 20 s; yield squared energy errors [J^2]."""
+    """Drop 49 balls from 5 m with restitution 1 for 20 s; yield squared energy errors [J^2].
+
+    later: as for _energy_of_balls.
+    """
     balls = []
     for x, y in np.ndindex(7, 7):
         at = rb.pose((2.0 * x, 2.0 * y, 5.0))

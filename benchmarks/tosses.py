@@ -33,7 +33,7 @@ SURFACES = {
 
 
 def main(folder: str) -> None:
-    """Print the errors of each surface."""
+    """Simulate all tosses of a folder with each surface, and print the errors."""
     files = sorted(Path(folder).glob("*.pt"), key=lambda file: int(file.stem))
     tosses = [_read(file) for file in files]
     print(f"{len(tosses)} tosses\n\n| surface | position, % | rotation, deg |\n|---|---|---|")

@@ -64,7 +64,7 @@ class ComputedTorque:
 
 
 def main() -> None:
-    """Print the times."""
+    """Run the compiled law and the law in Python, and print the times."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--ray", action="store_true", help="measure Ray, too")
     options = parser.parse_args()

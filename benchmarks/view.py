@@ -48,7 +48,7 @@ JOINT = "shoulder_pan_joint"
 
 
 def main(seconds: float = 10.0, turns: int = 3) -> None:
-    """Print the tables."""
+    """Run the node in each of WAYS in turns, and print the tables."""
     found: dict[str, list[Turn]] = {way: [] for way in WAYS}
     for _ in range(turns):
         for way in WAYS:
@@ -66,7 +66,7 @@ class Turn:
     """Measurements of one run of the node.
 
     Attributes:
-        share: share of a core.
+        share: share of a core that the node uses.
         p50, p99, worst: lateness of the loop in each second [us].
         latencies: times from command to state [ms].
     """

@@ -122,7 +122,7 @@ JOINTS = {"hip": HIP, "knee": KNEE}
 
 
 def dog():
-    """Return the robot as URDF."""
+    """Return the text of the robot's URDF."""
     inertia = '<inertia ixx="{0}" iyy="{0}" izz="{0}" ixy="0" ixz="0" iyz="0"/>'
     trunk = f"""<link name="trunk"><inertial><mass value="8"/>{inertia.format(0.15)}</inertial>
         <collision><geometry><box size="0.5 0.2 0.1"/></geometry></collision></link>"""

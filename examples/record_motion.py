@@ -177,7 +177,7 @@ def chosen(
 
 
 def main() -> str:
-    """Record; return an error message or ""."""
+    """Read the command line and record; return an error message or ""."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
     parser.add_argument("motion", type=Path, help="a .csv file of `rbdyn excite`")
     parser.add_argument("recording", type=Path, help="the .csv file to write")

@@ -150,7 +150,7 @@ class Trot(BatchEnv):
         return np.stack([np.sin(angle), np.cos(angle)], axis=1)
 
     def base(self):
-        """Return velocity, angular velocity and the vertical, each in the axes of the base."""
+        """Return the base's velocity, its angular velocity, and the vertical, all in its axes."""
         R = self.batch.xmat[:, 1].reshape(-1, 3, 3)
         linear = np.einsum("nji,nj->ni", R, self.batch.qvel[:, :3])
         return linear, self.batch.qvel[:, 3:6], R[:, 2]
@@ -310,7 +310,10 @@ def improve(state, batch, rows, rate):
 
 
 def advantages(rewards, values, over):
-    """Return generalised advantages (actions, robots); `values` has a row more; over: if ended."""
+    """Return generalised advantages (actions, robots).
+
+    values: one row more than rewards. over: whether an episode ended.
+    """
     found, later = np.zeros_like(rewards), 0.0
     for k in reversed(range(len(rewards))):
         error = rewards[k] + GAMMA * values[k + 1] * ~over[k] - values[k]

@@ -154,7 +154,7 @@ def other_files() -> list[str]:
 
 @cache
 def modules() -> dict[str, str]:
-    """Return the file of each module."""
+    """Return the file of each module, by its dotted names."""
     found = {}
     for name in python_files():
         path = Path(name).with_suffix("")

@@ -203,7 +203,7 @@ def topics() -> list[Topic]:
 
 
 def api_page(linked: bool = False) -> str:
-    """Return the page with all names; in the site its headings are linked to the topics."""
+    """Return the page with all names; linked: whether its headings link to the topics."""
     parts = [HEAD]
     for topic in topics():
         title = f"[{topic.title}]({topic.file})" if linked else topic.title

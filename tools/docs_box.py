@@ -171,7 +171,7 @@ def _ur() -> list[str]:
 
 
 def box_page() -> str:
-    """Return the page."""
+    """Return the page of control boxes as Markdown."""
     fields = [f"| `{e.name}` | {e.fidelity} | {e.meaning} |" for e in ENTRIES]
     errors = [f"| `{name}` | {'yes' if on else 'no'} |" for name, on in ERRORS.items()]
     parts = [

@@ -83,7 +83,7 @@ UNIT = re.compile(r"\s*\[((?:rad|m|kg|N|s|J|W)\b[^\]]*)\]")
 
 
 def fields_page() -> str:
-    """Return the page as Markdown."""
+    """Return the page of fields as Markdown."""
     mujoco, scratch = _mujoco_names(), _scratch()
     parts = [
         HEAD,
@@ -137,7 +137,7 @@ def _scratch() -> list[Field]:
 def _cells(
     field: Field, name: str, mujoco: frozenset[str], replaceable: Iterable[str] = ()
 ) -> list[str]:
-    """Return name with marks, shape and unit."""
+    """Return the first cells of a row: the name with marks, the shape and the unit."""
     unit = ", ".join(UNIT.findall(field.doc))
     return [
         _marked(name, mujoco) + (" r" if name in replaceable else ""),

@@ -52,7 +52,7 @@ INTRO = {
 
 
 def files_page() -> str:
-    """Return the page."""
+    """Return the page of the keys of YAML files as Markdown."""
     return "\n".join([HEAD, *(_section(name, each) for name, each in dialects().items())])
 
 
@@ -125,7 +125,7 @@ def _named(title: str, where: str) -> str:
 
 
 def _allowed(kind: Kind) -> str:
-    """Return the allowed values, with the unit."""
+    """Return the allowed values of a kind, with the unit."""
     number = kind.each if isinstance(kind, NumberList) else kind
     unit = number.unit if isinstance(number, Number) else ""
     return f"{kind.allowed} [{unit}]" if unit else kind.allowed

@@ -84,7 +84,7 @@ TITLES: dict[Owner, str] = {
 
 
 def names_page() -> str:
-    """Return the page."""
+    """Return the page of other libraries' names as Markdown."""
     parts = [HEAD + "".join(f"| {ours} | {theirs} |\n" for ours, theirs in DIFFERENCES)]
     for library, tables in LIBRARIES.items():
         for owner, rows in tables.items():

@@ -109,6 +109,6 @@ def markdown(rows: Rows) -> str:
 
 
 def _value(row: Parameter) -> str:
-    """Return the default in YAML."""
+    """Return the default of a parameter as YAML."""
     default = list(row.default) if isinstance(row.default, tuple) else row.default
     return json.dumps(default)

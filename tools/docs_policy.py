@@ -352,7 +352,7 @@ ROLES = (
 
 
 def policy_text() -> str:
-    """Return the policy as XML."""
+    """Return the policy of all roles as XML."""
     return HEAD + "".join(map(_enclave, ROLES)) + TAIL
 
 

@@ -135,7 +135,7 @@ def picture(page: Page) -> Image.Image:
 
 
 def save(image: Image.Image, name: str) -> None:
-    """Write a picture with a small palette."""
+    """Write a picture with a palette of 256 colours."""
     PICTURES.mkdir(parents=True, exist_ok=True)
     path = PICTURES / f"{name}.png"
     # keep rare colours: markers and lines of charts have few pixels

@@ -396,7 +396,7 @@ AFTER = {
 
 
 def set_up(env: Environment, asked: str | None, steps: Sequence[str]) -> None:
-    """Bring an environment up to date."""
+    """Run the steps of an environment whose inputs have changed; asked: the interpreter."""
     stamps = read_stamps(env)
     info = choose_python(asked, stamps.get("python"))
     wanted = wanted_stamps(info, *env)

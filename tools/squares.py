@@ -83,12 +83,12 @@ class LoopDriver(drive_square.Driver):  # type: ignore[misc]
 
 
 def on_wheels(m: Model, kind: str = "", scale: float = 1.0) -> LoopDriver:
-    """Return the driver of a base on wheels."""
+    """Return the driver of a base on wheels; scale: base.track_scale."""
     return LoopDriver(m, WheelJoints(WheelDrive(wheel_base(m, kind), scale), 0.01, m))
 
 
 def floating(source: str | Path) -> Model:
-    """Return a robot on a floor."""
+    """Return the Model of a robot file, with a floating base on a floor."""
     return rb.load_urdf(source, floating_base=True, contact=True)
 
 

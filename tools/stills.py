@@ -42,7 +42,7 @@ State = dict[str, Any]
 
 
 def save(name: str, picture: Image.Image) -> None:
-    """Write a picture."""
+    """Write a picture into the folder of the pictures."""
     PICTURES.mkdir(parents=True, exist_ok=True)
     path = PICTURES / f"{name}.webp"
     picture.convert("RGB").save(path, quality=QUALITY, method=6)
@@ -56,7 +56,7 @@ def strip(
     looks: Appearance | None = None,
     direction: tuple[float, float, float] = FRONT,
 ) -> None:
-    """Write a row of pictures of a robot at some positions (nq,) or instants."""
+    """Write a row of pictures of a robot at positions (nq,) or instants, seen from `direction`."""
     instants = [one if isinstance(one, Instant) else Instant.still(m, one) for one in poses]
     size = (round(WIDTH / max(len(poses), 2)), HEIGHT)
     row = Image.new("RGB", (size[0] * len(poses), HEIGHT))
