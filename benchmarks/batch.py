@@ -144,7 +144,13 @@ def _us(times: list[float]) -> str:
 
 
 def _fraction(work: int, times: list[float], peak: list[float]) -> float:
-    """Return the operations per second as a percentage of one thread's peak."""
+    """Return the operations per second as a percentage of one thread's peak.
+
+    Args:
+        work: operations in one step of one robot.
+        times: of our runs [us].
+        peak: times of the job that measures the peak [us].
+    """
     return 100 * median_ratio(peak, times) * work * NBATCH * NSTEP / flops()
 
 

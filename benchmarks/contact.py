@@ -75,7 +75,10 @@ def _robots() -> Iterator[str]:
 
 
 def _starts(m: rb.Model, theirs: Any, height: float) -> list[tuple[Array, Array]]:
-    """Return positions from which a robot falls, for both engines."""
+    """Return pairs of positions from which a robot falls: qpos of our engine and of MuJoCo.
+
+    height: of the base above the floor [m]. Random offsets move the joints off qpos0.
+    """
     starts = []
     for seed in range(STARTS):
         qpos, qpos0 = m.qpos0.copy(), theirs.qpos0.copy()
@@ -170,7 +173,10 @@ def _line(
     theirs: Any,
     starts: list[tuple[Array, Array]],
 ) -> str:
-    """Return a table row: medians over the falls, for MuJoCo without and with noslip."""
+    """Return a table row: medians over the falls, for MuJoCo without and with noslip.
+
+    plain: our Model without contact, which is timed in the air, or None.
+    """
     rows = [_timed(m, plain, theirs, *start) for start in starts]
     points, ours, others, *more = np.median(np.array(rows), axis=0)
     without, ratio, with_noslip, other_ratio, *free = more

@@ -62,7 +62,7 @@ def tumbling(joint):
 
 
 def simulate(system, integrator, timestep, seconds, every):
-    """Return time and energy over time, and the final poses of the bodies."""
+    """Return time and energy of every so many steps, and the final poses of the bodies."""
     m, qpos, qvel = system
     m.opt.integrator, m.opt.timestep = integrator, timestep
     d, rows = rb.make_data(m), []
@@ -77,7 +77,7 @@ def simulate(system, integrator, timestep, seconds, every):
 
 
 def by_integrator(system, timestep, seconds, every):
-    """Return time and energy for each integrator."""
+    """Return time and energy of every so many steps for each integrator, by its name."""
     return {name: simulate(system, name, timestep, seconds, every)[0] for name in INTEGRATORS}
 
 

@@ -113,7 +113,14 @@ class Recorder:
 
 
 def record(recorder: Recorder, times: np.ndarray, rows: list[np.ndarray], patience: float) -> str:
-    """Make and record the motion; return an error message or ""."""
+    """Make and record the motion; return an error message or "".
+
+    Args:
+        recorder: publishes the motion and keeps the states that it receives.
+        times: from the start of the motion [s].
+        rows: arrays of positions, velocities and accelerations, each with one row per time.
+        patience: how long to wait for a controller [s].
+    """
     give_up = time.monotonic() + patience
     while recorder.publisher.get_subscription_count() == 0:
         if time.monotonic() > give_up:

@@ -80,7 +80,10 @@ def episode(envs, act, seed):
 
 
 def learn(m, robots, generations):
-    """Return the policy that the cross-entropy method finds."""
+    """Return the policy of the mean weights that the cross-entropy method finds.
+
+    Each generation simulates a number of robots, of which STARTS share the same weights.
+    """
     envs = SwingUp(m, robots, nstep=NSTEP, horizon=HORIZON, effort=MOTOR)
     rng, drawn = np.random.default_rng(1), robots // STARTS
     mean, spread = np.zeros(WEIGHTS), np.full(WEIGHTS, 5.0)

@@ -339,7 +339,7 @@ def practise(envs, seen, network, rng):
 
 
 def learn(iterations, robots, seed, folder):
-    """Learn, and write the policy into a folder now and then.
+    """Learn, and write the policy into a folder after every 50 iterations and the last one.
 
     Returns:
         The parameters of the networks, and the mean reward of each iteration, per second.

@@ -34,7 +34,16 @@ LAWS = {
 
 
 def run(mode: int | None, policy: str, stiffness: float, damping: float) -> Array:
-    """Return the largest deviation of a joint after each millisecond [rad]."""
+    """Return the largest deviation of a joint after each millisecond [rad].
+
+    A force pushes the hand down from FIRST to FIRST + TICKS [ms].
+
+    Args:
+        mode: of the command that holds the start, or None for no command.
+        policy: on_timeout of the loop.
+        stiffness: of every joint in the command [N m/rad].
+        damping: of every joint in the command [N m s/rad].
+    """
     m = rb.load_urdf(bundled_robot("seven_dof_arm"))
     settings = LoopSettings(
         command_timeout=1e6,

@@ -173,7 +173,7 @@ def _option(node: ast.stmt) -> tuple[str, str, str]:
 
 
 def _settings(code: str, options: list[tuple[str, str, str]], writes: bool) -> str:
-    """Return the cell that replaces the command line."""
+    """Return the cell that replaces the command line. writes: whether it needs a folder."""
     variable = code.partition(" = ")[0]
     temporary = "temporary = TemporaryDirectory()  # removed with the kernel\n" if writes else ""
     if code.endswith(".out"):

@@ -99,7 +99,7 @@ def python_tutorial() -> None:
 
 
 def _motion(m: rb.Model, d: rb.Data, count: int, steps: int) -> list[Instant]:
-    """Return instants of a free motion; this advances d."""
+    """Return count instants of a free motion with a number of steps between; this advances d."""
     found = [Instant.of(m, d)]
     for _ in range(count - 1):
         rb.step(m, d, steps)
