@@ -41,7 +41,7 @@ RATES = (500, 1000)
 SWING = 0.4  # amplitude of every revolute joint [rad]
 SPEED = 0.5  # peak velocity as a fraction of the limits
 STIFFNESS, DAMPING = 400.0, 40.0
-AT_REST = 1e-3  # [rad/s]
+AT_REST = 1e-3  # a faster joint has been pushed [rad/s]
 SETTLED = 0.5  # tracking errors count from this time on [s]
 
 

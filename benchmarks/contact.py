@@ -26,7 +26,7 @@ from rbdyn_ros.arrays import Array
 from rbdyn_ros.measuring.turns import Job, in_turns
 from rbdyn_ros.model.geometry.geoms import GeomType
 
-FALL = 10.0  # [s]
+FALL = 10.0  # simulated time before the timed steps [s]
 STARTS, OFF = 5, 0.05  # falls of a robot, and random offsets of its joints [rad or m]
 TALOS = "Talos reduced"
 CUBE = (0.2, 0.2, 0.2)

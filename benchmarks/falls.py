@@ -18,7 +18,7 @@ STARTS, DURATION, BLOCK = (
     5.0,
     10,
 )  # number of starts; duration [s]; steps between two samples of passes
-HEIGHT, OFF = 0.5, 0.1  # [m], [rad or m]
+HEIGHT, OFF = 0.5, 0.1  # added height [m], and random offsets of the joints [rad or m]
 COLUMNS = ("links", "starts", "steps", "unsolved", "median passes", "99 %", "most")
 
 

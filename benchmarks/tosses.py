@@ -21,7 +21,7 @@ import numpy as np
 import rbdyn_ros as rb
 from rbdyn_ros.arrays import Array
 
-HALF, MASS, SAMPLES = 0.0524, 0.37, 148.0  # [m], [kg], [Hz]
+HALF, MASS, SAMPLES = 0.0524, 0.37, 148.0  # half an edge [m], mass [kg], rate of samples [Hz]
 STEPS = 7  # steps from sample to sample
 
 SURFACES = {

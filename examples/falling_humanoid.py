@@ -21,12 +21,12 @@ import rbdyn_ros as rb
 ROBOT = "talos_data/robots/talos_reduced.urdf"
 HEIGHT = 1.1  # initial height of the pelvis [m]
 DAMPING = 0.1  # least damping of each joint [N m s/rad]
-SECONDS, SAMPLE, QUIET = 40.0, 0.01, 10.0  # [s]
-SHOWN = (0.0, 0.5, 0.8, 1.1, 1.5, 5.0)  # [s]
+SECONDS, SAMPLE, QUIET = 40.0, 0.01, 10.0  # duration, sample period, start of the quiet end [s]
+SHOWN = (0.0, 0.5, 0.8, 1.1, 1.5, 5.0)  # times of the silhouettes [s]
 
 
 def robots():
-    """Return the folder of the package of robots."""
+    """Return the robots folder of the package example-robot-data."""
     for entry in sys.path:
         folder = Path(entry) / "cmeel.prefix/share/example-robot-data/robots"
         if folder.is_dir():

@@ -19,7 +19,7 @@ import rbdyn_ros as rb
 from rbdyn_ros.sensors import Fan, LidarSpec, RangeNoise
 
 LENGTH, WIDTH = 0.6, 0.4  # size of the base [m]
-SPEED, BRAKING, GAP = 1.0, 1.0, 0.5  # [m/s], [m/s^2], [m]
+SPEED, BRAKING, GAP = 1.0, 1.0, 0.5  # speed [m/s], braking [m/s^2], distance to keep [m]
 BOX = 8.0  # distance of the box's front from the start [m]
 REACTION = 0.1  # time in which the speed follows its goal [s]
 SECONDS = 14.0
