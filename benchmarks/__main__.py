@@ -14,11 +14,11 @@ BENCHMARKS = {
     "contact": "robots, boxes and a grasp at rest, against MuJoCo in turns",
     "motion": "robots that walk, piles that fall, a grasp: whole runs, against MuJoCo in turns",
     "flight": "bodies that tumble, bounce and collide: energy, momentum, cost by integrator",
-    "falls": "a humanoid that falls: steps whose contact forces do not converge, and passes",
+    "falls": "a falling humanoid: passes of the contact solver, and steps that it does not solve",
     "simbenchmark": "errors of rolling, stacked and bouncing balls and of ANYmal, as published",
     "contact_batch": "batches on the floor, against mujoco.rollout in turns",
     "rays": "a lidar above a robot, against MuJoCo in turns",
-    "stepping": "batches stepped from outside, against mujoco.batch in turns",
+    "stepping": "batches with a call for each timestep, against mujoco.batch in turns",
     "gpu": "batches on a GPU, against the cores and mujoco_warp",
     "creep": "a box at rest on a slope, against MuJoCo with several contact settings",
     "toolbox": "Jacobians, momentum, regressors, derivatives, against Pinocchio in turns",
@@ -29,7 +29,7 @@ BENCHMARKS = {
     "startup": "from process start to the first step, cold and warm",
     "node": "the simulator node at 1 kHz: lateness, real-time factor, load, latency",
     "shared_memory": "the loop and a client in C through shared memory: ages of states, lateness",
-    "lidar": "the simulator node with lidar and depth camera, unheard and heard in turns",
+    "lidar": "the simulator node with lidar and depth camera, without and with a subscriber",
     "fleet": "number of robots that one process simulates at 1 kHz",
     "tick": "the control tick of an armed arm, without ROS",
     "arm": "a controlled arm over DDS, two processes: drift, pushes, tracking, latencies",
@@ -53,7 +53,7 @@ def main() -> None:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument(
-        "name", nargs="*", metavar="NAME", help="default: all except the long ones"
+        "name", nargs="*", metavar="NAME", help="default: all except the long benchmarks"
     )
     names = parser.parse_args().name or [name for name in BENCHMARKS if name not in LONG]
     unknown = set(names) - set(BENCHMARKS)

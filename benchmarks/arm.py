@@ -41,8 +41,8 @@ RATES = (500, 1000)
 SWING = 0.4  # amplitude of every revolute joint [rad]
 SPEED = 0.5  # peak velocity as a fraction of the limits
 STIFFNESS, DAMPING = 400.0, 40.0
-AT_REST = 1e-3  # [rad/s]
-SETTLED = 0.5  # errors are used after this time [s]
+AT_REST = 1e-3  # a faster joint has been pushed [rad/s]
+SETTLED = 0.5  # tracking errors count from this time on [s]
 
 
 def main(plot: File | None = None) -> None:
@@ -102,7 +102,7 @@ class User:
         return future.result()
 
     def arm(self, mode: str) -> None:
-        """Arm as soon as the controller has received states."""
+        """Arm in a mode, as soon as the controller has received states."""
         self.client.set_mode(mode)
         for _ in range(20):
             self.listen(0.5)
@@ -211,7 +211,7 @@ def _measured(robot: str, rate: int, drawn: dict[str, Any]) -> str:
 
 
 def _float(user: User, m: Any) -> list[str]:
-    """Measure the drift in gravity compensation, then the reaction to a push."""
+    """Return the cells for the drift in gravity compensation and the reaction to a push."""
     from geometry_msgs.msg import Point, Vector3, Wrench
 
     from rbdyn_interfaces.srv import ApplyWrench
@@ -304,7 +304,7 @@ def _latencies() -> None:
 
 
 def _answer_times(user: User) -> Any:
-    """Return the times between a state's arrival and its answer's arrival [s]."""
+    """Return the times [s] between the arrivals of a state and of its answer in this process."""
     from sensor_msgs.msg import JointState
 
     from benchmarks.processes import Listener
@@ -340,5 +340,5 @@ def _draw(path: File, drawn: dict[str, Any]) -> None:
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--plot", type=File, metavar="FILE", help="draw the errors of the first")
+    parser.add_argument("--plot", type=File, metavar="FILE", help="draw errors of the first robot")
     main(parser.parse_args().plot)

@@ -4,7 +4,7 @@
     python -m benchmarks.armed [--seconds 600] [--busy 2] [--state-timeout 0.08]
 
 A simulated arm publishes states at 1 kHz, and the controller answers them over DDS. A third
-process receives both. A stall below `state_timeout` must not be a fault.
+process receives both. A stall shorter than `state_timeout` must not cause a fault.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from benchmarks.arm import controlled, simulated
 from benchmarks.processes import Listener, busy_process
 
 ROBOT, RATE = "bundled 7-dof arm", 1000
-#: The controller's default of latency_limit: a lag above it must not last [ms].
+#: Default of latency_limit [ms]: a lag above this limit must not last.
 LATENCY = 20.0
 
 
 def main(seconds: float = 600.0, busy: int = 2, timeout: float = 0.08) -> None:
-    """Print the figures."""
+    """Run the armed arm beside `busy` busy processes, and print the figures."""
     from sensor_msgs.msg import JointState
 
     with (

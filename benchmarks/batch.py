@@ -37,7 +37,7 @@ NBATCH, NSTEP = 1024, 100
 ROUNDS = 9
 THREADS = 2
 
-#: Size of the batch with payloads, and its steps (one second).
+#: Size of the batch with payloads, and its number of steps (one second).
 LADEN, SECOND = 100_000, 1000
 LADEN_ROUNDS = 3
 
@@ -144,7 +144,13 @@ def _us(times: list[float]) -> str:
 
 
 def _fraction(work: int, times: list[float], peak: list[float]) -> float:
-    """Return the operations per second as a percentage of one thread's peak."""
+    """Return the operations per second as a percentage of one thread's peak.
+
+    Args:
+        work: operations in one step of one robot.
+        times: of our runs [us].
+        peak: times of the job that measures the peak [us].
+    """
     return 100 * median_ratio(peak, times) * work * NBATCH * NSTEP / flops()
 
 

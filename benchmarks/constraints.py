@@ -70,7 +70,7 @@ def _loops() -> Iterator[str]:
 
 
 def _started(system: rb.Description) -> tuple[rb.Model, Start]:
-    """Return the Model and an assembled configuration at rest."""
+    """Return the Model of a system, and an assembled configuration at rest."""
     m = rb.build(system)
     motors = [name for name in m.jnt_names if name == "A" or name.startswith("motor")]
     qpos = m.qpos0.copy()
@@ -123,7 +123,7 @@ def _their_panda(coupled: bool, integrator: Integrator) -> Job:
 
 
 def _errors(system: rb.Description, integrator: Integrator) -> list[float]:
-    """Return the largest loop gap and the energy error, for us, MuJoCo and stiff MuJoCo."""
+    """Return the largest gap and the energy error of our engine, MuJoCo and stiff MuJoCo."""
     m, start = _started(system)
     runs = [
         _our_errors(m, start, integrator[0]),

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Time a step of bodies at rest on the floor or on each other, against MuJoCo and in the air.
+"""Time a step of bodies at rest on the floor or on each other, and in the air, against MuJoCo.
 
 MuJoCo gets our geometries: the same boxes, spheres, cylinders and capsules, and the vertices of
-our hulls for meshes. In both engines the same pairs of links can touch: a robot
-touches only the floor, or also itself. Each engine lets the robot fall for ten seconds, then its
-steps are timed from that state, in turns. The time depends on how a robot lies, so it falls from
+our hulls for meshes. In both engines the same pairs of links can touch: a robot touches only the
+floor, or also itself. Each engine lets the robot fall for ten seconds; then its steps are timed
+from that state, in turns. The time depends on how a robot lies, so it falls from
 STARTS starts, and a row has the medians. MuJoCo runs its default solver with the elliptic cone,
 without and with ten iterations of its solver against slip; our solver also iterates, but a body at
 rest needs only one pass. The times are the smallest of all turns, so that other programs disturb
@@ -26,7 +26,7 @@ from rbdyn_ros.arrays import Array
 from rbdyn_ros.measuring.turns import Job, in_turns
 from rbdyn_ros.model.geometry.geoms import GeomType
 
-FALL = 10.0  # [s]
+FALL = 10.0  # simulated time before the timed steps [s]
 STARTS, OFF = 5, 0.05  # falls of a robot, and random offsets of its joints [rad or m]
 TALOS = "Talos reduced"
 CUBE = (0.2, 0.2, 0.2)
@@ -35,7 +35,7 @@ NOSLIP = 10
 #: Duration of a turn [s], so short that other programs do not disturb all turns; number of turns.
 SHORT, ROUNDS = 0.001, 300
 
-#: A lighter link is massless in MuJoCo [kg].
+#: MuJoCo gets links that are lighter than this without mass and inertia [kg].
 NO_MASS = 1e-5
 
 #: Robots that fall on the floor, and the height from which they fall [m].
@@ -75,7 +75,10 @@ def _robots() -> Iterator[str]:
 
 
 def _starts(m: rb.Model, theirs: Any, height: float) -> list[tuple[Array, Array]]:
-    """Return positions from which a robot falls, for both engines."""
+    """Return pairs of positions from which a robot falls: qpos of our engine and of MuJoCo.
+
+    height: of the base above the floor [m]. Random offsets move the joints off qpos0.
+    """
     starts = []
     for seed in range(STARTS):
         qpos, qpos0 = m.qpos0.copy(), theirs.qpos0.copy()
@@ -125,7 +128,7 @@ def _grasp() -> Iterator[str]:
 
 
 def _holding(m: rb.Model) -> rb.Data:
-    """Return an arm at rest that presses its fingers on the cube, and carries it."""
+    """Return a Data of the arm at rest, with the cube between its fingers in the air."""
     d = rb.make_data(m)
     for name, angle in HOLDING.items():
         d.qpos[m.jnt_qposadr[m.jnt_id(name)]] = angle
@@ -147,7 +150,7 @@ def _holding(m: rb.Model) -> rb.Data:
 
 
 def stack(number: int) -> tuple[rb.Model, Any]:
-    """Return our Model of cubes on a floor, and MuJoCo's, whose qpos0 stacks them."""
+    """Return our Model of some cubes on a floor, and MuJoCo's model; its qpos0 is a stack."""
     system = rb.SystemBuilder("stack", base="world").floor()
     bodies = ""
     for n in range(number):
@@ -170,7 +173,10 @@ def _line(
     theirs: Any,
     starts: list[tuple[Array, Array]],
 ) -> str:
-    """Return a table row: medians over the falls, for MuJoCo without and with noslip."""
+    """Return a table row: medians over the falls, for MuJoCo without and with noslip.
+
+    plain: our Model without contact, which is timed in the air, or None.
+    """
     rows = [_timed(m, plain, theirs, *start) for start in starts]
     points, ours, others, *more = np.median(np.array(rows), axis=0)
     without, ratio, with_noslip, other_ratio, *free = more
@@ -182,7 +188,10 @@ def _line(
 def _timed(
     m: rb.Model, plain: rb.Model | None, theirs: Any, qpos: Array, qpos0: Array
 ) -> list[float]:
-    """Return our contacts and time, MuJoCo's contacts, times, ratios, and our time in the air."""
+    """Return our contacts and time [us], MuJoCo's contacts, times and ratios, our time in the air.
+
+    plain: our Model without contact, which is timed in the air, or None.
+    """
     steps = round(FALL / m.opt.timestep)
     d = rb.make_data(m)
     d.qpos[:] = qpos
@@ -252,7 +261,7 @@ def _free_root(tree: ET.Element) -> None:
 def add_geometry(spec: Any, body: Any, m: rb.Model, g: int, **groups: int) -> None:
     """Add one of our geometries, of any kind except a height field, to a body of MuJoCo."""
     what: dict[str, Any] = {"name": f"g{g}", "density": 0.0, **groups}
-    # MuJoCo uses the larger friction of both geometries, so 0 leaves it to the other geometry
+    # MuJoCo uses the larger friction of both geometries, so with 0 the other geometry decides
     friction = [m.geom_friction[g] if np.isfinite(m.geom_friction[g]) else 0.0, 0.0, 0.0]
     if m.geom_type[g] == GeomType.MESH:
         first = m.geom_vertadr[g]

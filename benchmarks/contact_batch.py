@@ -63,7 +63,7 @@ def _row(name: str, m: rb.Model, theirs: Any, qpos: Array, speed: float) -> str:
 
 
 def settled(m: rb.Model, theirs: Any) -> Array:
-    """Return the state at rest: cubes start on top of each other, a robot above the floor."""
+    """Return qpos at rest: cubes start at MuJoCo's qpos0, a robot above the floor."""
     d = rb.make_data(m)
     d.qpos[:] = theirs.qpos0
     if m.njnt > m.nv // 6:

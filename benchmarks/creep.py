@@ -90,7 +90,7 @@ def our_box(slope: Slope) -> tuple[Job, Callable[[], np.ndarray]]:
 
 
 def mujoco_box(slope: Slope, option: str) -> tuple[Job, Callable[[], np.ndarray]]:
-    """Return MuJoCo's job and function, with attributes of its <option>."""
+    """Return the job and the function of our_box() for MuJoCo; option: attributes of <option>."""
     half = " ".join(str(side / 2) for side in SIZE)
     m = mujoco.MjModel.from_xml_string(f"""
       <mujoco><option timestep="0.001" {option}/><worldbody>

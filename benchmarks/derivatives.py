@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Derivatives made for one robot, against the toolbox: python -m benchmarks.derivatives.
 
-It times one call of a robot's machine code, the same code for as many robots as a vector register
-holds (time per robot), and one call of the toolbox, in turns. "differentiated" is the number of
-operations if the traced dynamics were differentiated operation by operation; it is the reference
-for the toolbox's kernels, traced. Passive forces are on.
+Three calls are timed in turns: a robot's machine code, the same code for as many robots as a
+vector register holds (time per robot), and the toolbox. "operations" is the size of the machine
+code, which is traced from the toolbox's kernels. "differentiated" is its size if instead every
+operation of the dynamics were differentiated. Passive forces are on.
 
 The toolbox has no derivative of a step. Its counterpart here is linearise with a timestep, the
 matrix exponential of the continuous system over that time.
@@ -100,7 +100,7 @@ def _row(label: str, m: rb.Model, d: rb.Data, name: str, case: Case) -> str:
 
 
 def _differentiated(m: rb.Model, name: str, case: Case) -> Program:
-    """Return the same derivatives, obtained by differentiating every operation."""
+    """Return a program of the same derivatives, made by differentiating every operation."""
     tracing = Tracing(m, ("gravity",))
 
     def run() -> dict[str, Objects]:
@@ -119,7 +119,7 @@ def _is_input(array: Objects) -> bool:
 
 
 def _call(m: rb.Model, d: rb.Data, lanes: Lanes) -> Callable[[], object]:
-    """Return a call of a program on the state of d, the same state for every robot."""
+    """Return a function that runs the code of `lanes`, with the state of d for every robot."""
     address, slots = lanes.memory()
     for name, (first, length) in lanes.slots.items():
         if name != "out":

@@ -3,9 +3,9 @@
 
     python -m benchmarks.drake
 
-Contact is hydroelastic, because point contact of Drake has one point per pair: a rigid floor and
-compliant boxes with a modulus of 1e7 Pa. Steps last 1 ms. All settings of MultibodyPlant are
-defaults, except for the solver of discrete contact: each solver is measured.
+Contact is hydroelastic, because Drake's point contact has one point per pair. The floor is rigid,
+and the boxes are compliant with a modulus of 1e7 Pa. Steps last 1 ms. MultibodyPlant has its
+default settings, and each of its solvers of discrete contact is measured.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class World:
         solver: name of the DiscreteContactApproximation.
         friction: friction of all surfaces.
         down: rotation of the plane and the boxes.
-        places: places of the boxes, in the axes of the plane.
+        places: positions of the boxes, in the axes of the plane [m].
         size, mass: size and mass of each box.
     """
 
@@ -80,7 +80,7 @@ class World:
         self.simulator = Simulator(diagram, context)
 
     def timed(self, end: float) -> float:
-        """Advance to a time; return the time of a step [us]."""
+        """Advance to a simulated time [s]; return the wall time of a step [us]."""
         steps = (end - self._context.get_time()) / TIMESTEP
         start = time.perf_counter()
         self.simulator.AdvanceTo(end)
@@ -88,11 +88,11 @@ class World:
         return taken
 
     def place(self) -> Any:
-        """Return the position of the last box."""
+        """Return the position of the last box [m]."""
         return self._plant.GetFreeBodyPose(self._context, self._last).translation()
 
     def speed(self) -> float:
-        """Return the largest velocity."""
+        """Return the largest velocity of a box [m/s or rad/s]."""
         return float(np.abs(self._plant.GetVelocities(self._context)).max())
 
 

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Our engine, MuJoCo and Pinocchio, each called from Python, in turns in one process.
 
-This is `rbdyn bench`, one pair at a time. Every run starts from the same state at rest. The inner
-step is rb.step(m, d, n) with passive forces, and with smooth friction and limits because MuJoCo's
-constraints are off, against mujoco.mj_step(m, d, n). The full tick is one step per call.
+These are the measurements of `rbdyn bench`, for one pair of engines at a time. Every run starts
+from the same state at rest. The inner step is rb.step(m, d, n) with passive forces, and with the
+smooth law of friction and limits because MuJoCo's constraints are off, against
+mujoco.mj_step(m, d, n). The full tick is one step per call.
 """
 
 from __future__ import annotations

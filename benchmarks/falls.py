@@ -13,8 +13,12 @@ import numpy as np
 import rbdyn_ros as rb
 from benchmarks.robots import path_of
 
-STARTS, DURATION, BLOCK = 100, 5.0, 10  # starts, [s], steps between two samples of the passes
-HEIGHT, OFF = 0.5, 0.1  # [m], [rad or m]
+STARTS, DURATION, BLOCK = (
+    100,
+    5.0,
+    10,
+)  # number of starts; duration [s]; steps between two samples of passes
+HEIGHT, OFF = 0.5, 0.1  # added height [m], and random offsets of the joints [rad or m]
 COLUMNS = ("links", "starts", "steps", "unsolved", "median passes", "99 %", "most")
 
 

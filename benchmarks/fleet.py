@@ -34,7 +34,7 @@ class Fleet:
         factors: real-time factor of each robot.
         received: received states per second of each robot.
         missed: missing states of each robot.
-        share: share of a core.
+        share: share of a core that the node uses.
         overruns: overruns of all robots; -1 if the node logged no number.
         seconds: measured time.
     """
@@ -49,7 +49,7 @@ class Fleet:
 
     @property
     def held(self) -> bool:
-        """Return whether all robots kept pace without a missing state."""
+        """Return whether all robots ran in real time without a missing state."""
         return min(self.factors) >= PACE and not any(self.missed)
 
     def __str__(self) -> str:
@@ -61,7 +61,7 @@ class Fleet:
 
 
 def main(seconds: float = 10.0, numbers: Sequence[int] = (1, 2, 5, 10)) -> None:
-    """Print a row for each number, then search for the largest number that the process holds."""
+    """Print a row for each number, then search for the largest number that runs in real time."""
     print(f"{os.cpu_count()} processors; {seconds:g} s each; the worst robot of each number\n")
     print(
         "| robots | real-time factor | states a second | missing | overruns | of a core | held |"
@@ -123,7 +123,7 @@ def measure(number: int, seconds: float) -> Fleet:
 
 
 def _factor(stamps: Sequence[int], arrivals: Sequence[int]) -> float:
-    """Return simulated over real time, by a fit that one late message does not disturb."""
+    """Return simulated over real time, by a fit that a single late message hardly changes."""
     return float(
         np.polyfit(np.subtract(arrivals, arrivals[0]), np.subtract(stamps, stamps[0]), 1)[0]
     )

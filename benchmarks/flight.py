@@ -38,7 +38,7 @@ def main() -> None:
             rb.step(m, d)
             touched += bool(d.ncon > 0 and d.contact_force[: d.ncon].any())
         after = _momentum(m, d)
-        d.qpos[-7:-4] = 9.0, 9.0, 9.0  # the ball has left the robot
+        d.qpos[-7:-4] = 9.0, 9.0, 9.0  # take the ball away to time the robot alone
         _show(integrator, f"{touched}", before, after, _nanoseconds(m, d, 200))
     print("\n| restitution | energy at most | after 0.5 s |\n|---|---|---|")
     for restitution in (0.5, 0.9, 1.0):
@@ -120,7 +120,7 @@ def _momentum(m: rb.Model, d: rb.Data) -> list[Array]:
 
 
 def _nanoseconds(m: rb.Model, d: rb.Data, steps: int) -> float:
-    """Return the time of a step, the best of 20 runs of some steps."""
+    """Return the time of a step in the fastest of 20 runs [ns]."""
     best = np.inf
     for _ in range(20):
         twin = d.copy()

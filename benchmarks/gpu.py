@@ -54,7 +54,7 @@ FOUR = ("UR5", "Panda", "Go2", "G1")
 
 
 def gpu_rows(robot: Robot) -> list[str]:
-    """Return the table rows of a robot."""
+    """Return the table rows of a robot: robot-steps a second of our batches, by size."""
     m = robot.load()
     rows = []
     for label, (number, _) in TYPES.items():
@@ -78,7 +78,7 @@ def warp_row(robot: Robot) -> str:
 
 
 def _warp_cell(model: Any, nsim: int, graph: bool) -> str:
-    """Return robot-steps a second, "-" if CUDA refuses the graph or has too little memory."""
+    """Return mujoco_warp's robot-steps a second, or "-" if it fails (graph, too little memory)."""
     with contextlib.suppress(RuntimeError):
         return _rate(*_warp(model, nsim, graph))
     return "-"
@@ -127,8 +127,8 @@ def _warp(model: Any, nsim: int, graph: bool) -> tuple[Callable[[], object], int
 
     calls = 10
     data = mujoco.MjData(model)
-    # without room for constraints the solver of mujoco_warp does not run and qacc is not
-    # integrated, so the result is an upper bound of its speed
+    # Without room for constraints, the solver of mujoco_warp does not run and qacc is not
+    # integrated, so the result is an upper bound of its speed.
     m, d = mjw.put_model(model), mjw.put_data(model, data, nworld=nsim, njmax=0, nconmax=0)
     d.qvel.assign(_velocities(nsim, model.nv).astype(np.float32))
     mjw.step(m, d)  # the first call compiles
@@ -151,11 +151,11 @@ def _velocities(nsim: int, nv: int) -> Any:
 
 
 def register_rows(robot: Robot) -> list[str]:
-    """Return the table rows of nvcc's report for a robot: the worst of its functions."""
+    """Return the table rows of nvcc's report for a robot: the largest number of each kind."""
     m, rows = robot.load(), []
     for label, (number, real) in TYPES.items():
         for processor in PROCESSORS:
-            for longest in (LONGEST_FUNCTION, BLOCK):  # these lengths are as in a Batch
+            for longest in (LONGEST_FUNCTION, BLOCK):  # as a Batch tries them
                 given = m, {}, ("qfrc_applied",), np.dtype(number), longest
                 report = _report(source(kernels_of(*given), real), processor)
                 most = [max(map(int, re.findall(pattern, report))) for pattern in REPORTED]

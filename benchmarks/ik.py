@@ -3,9 +3,9 @@
 
 Targets are drawn by forward kinematics within the limits; every search starts at the middle of
 the limits, or at zero. Both libraries stop below 1e-8 m and rad, and may start 100 times.
-Pinocchio's loop is the usual one: damped least squares with the error of the pose as damping, the
-step clipped to the limits, the same steps and starts as ours, in Python. A robot that example-
-robot-data lacks is built from its Denavit-Hartenberg table in both libraries.
+Pinocchio's loop is the usual loop in Python: damped least squares with the error of the pose as
+damping, and steps clipped to the limits. The number of steps and the starts are the same as ours.
+A robot that example-robot-data lacks is built from its Denavit-Hartenberg table in both libraries.
 """
 
 from __future__ import annotations
@@ -96,7 +96,7 @@ def _iiwa() -> Any:
 
 
 def _theirs(robot: str, frame: str) -> tuple[Any, int]:
-    """Return Pinocchio's model and its number of the frame."""
+    """Return Pinocchio's model, and the number of the frame in it."""
     if robot in ROBOTS:
         model = pin.buildModelFromUrdf(str(path_of(robot)), mimic=True)
         return model, model.getFrameId(frame)

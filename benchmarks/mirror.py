@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """MuJoCo's twin of a Model: the same bodies, joints and geometries, and the pairs that may touch.
 
-Joints are free, hinges and sliders; positions and velocities have the same order.
+All joints are free joints, hinges or slides; positions and velocities have the same order.
 """
 
 from __future__ import annotations

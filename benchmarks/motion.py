@@ -8,8 +8,8 @@ Springs in the joints move the robots. Each engine gets their forces from its ow
 CONTROL steps, and only the steps are timed. After a run the rest positions of the springs stay
 constant for REST seconds, and the last steps are timed again.
 
-Every run repeats the same motion, so each block of steps has the smallest time of all rounds, in
-turns: other programs disturb these least.
+Every run repeats the same motion, in turns. For each block of steps the smallest time of all
+rounds counts, because other programs disturb it least.
 """
 
 from __future__ import annotations
@@ -141,7 +141,7 @@ def _trot(
     file: str, gains: tuple[float, float], legs: tuple[str, ...], text: str | None = None,
     ground: rb.Obstacle = FLOOR,
 ) -> Scene:  # fmt: skip
-    """A robot with four legs of three joints, whose diagonal legs swing in turns.
+    """Return a scene: a robot with four legs of three joints, whose diagonal legs swing in turn.
 
     `text` replaces the text of the file.
     """
@@ -189,7 +189,7 @@ def _go2(text: str | None = None, ground: rb.Obstacle = FLOOR) -> Scene:
 
 
 def round_go2(ground: rb.Obstacle = FLOOR) -> Scene:
-    """The same robot with spheres instead of meshes as feet, as in its maker's description."""
+    """Return the scene of a trotting Go2 whose feet are spheres, as in its maker's description."""
     foot = r'<mesh filename="[^"]*foot_convex.stl" */>'
     return _go2(re.sub(foot, '<sphere radius="0.022"/>', (folder() / GO2).read_text()), ground)
 
@@ -199,7 +199,7 @@ def anymal() -> Scene:
 
 
 def _talos() -> Scene:
-    """Talos walks by scripted joint angles; springs hold its base upright and above its path."""
+    """Return a scene: Talos walks by scripted joint angles; springs hold its base on its path."""
     contact = rb.Contact(self_collision=False)
     m = rb.load_urdf(path_of("Talos reduced"), True, strict=False, contact=contact)
     m = m.replaced(dof_damping=np.where(np.arange(m.nv) < 6, 0.0, np.maximum(m.dof_damping, 10.0)))
@@ -225,7 +225,7 @@ def _talos() -> Scene:
 
 
 LEGS = ("left", "right")
-#: Largest stiffness of a joint relative to its inertia [1/s^2], as forces stay for CONTROL steps.
+#: Largest stiffness of a joint over its inertia [1/s^2], as forces are constant for CONTROL steps.
 HELD = 6000.0
 
 
@@ -244,7 +244,7 @@ def _on_floor(m: rb.Model, qpos: Array) -> Array:
 
 
 def _cubes(number: int) -> Callable[[], Scene]:
-    """Cubes of 0.2 m that fall next to and onto each other while they rotate."""
+    """Return a function that makes a scene: cubes of 0.2 m fall next to and onto each other."""
 
     def make() -> Scene:
         rng = np.random.default_rng(7)
@@ -268,7 +268,7 @@ def _thrown(objects: list[Any]) -> Scene:
 
 
 def _pile() -> Scene:
-    """Thirty boxes, balls and capsules fall on each other."""
+    """Return a scene: thirty boxes, balls and capsules fall on each other."""
     rng = np.random.default_rng(9)
     shapes = (rb.Box((0.2, 0.15, 0.1)), rb.Sphere(0.08), rb.Capsule(0.06, 0.15))
     at = [(0.3 * (n % 2), 0.3 * (n // 2 % 2), 0.3 + 0.3 * (n // 4)) for n in range(30)]
@@ -281,7 +281,7 @@ def _pile() -> Scene:
 
 
 def _collapse() -> Scene:
-    """216 balls, 6 x 6 x 6, collapse."""
+    """Return a scene: 216 balls, 6 x 6 x 6, collapse."""
     at = 0.21 * np.indices((6, 6, 6)).reshape(3, -1).T + (0.0, 0.0, 0.101)
     at += np.random.default_rng(42).uniform(0.0, 0.001, at.shape)
     ball = rb.Sphere(0.1)
@@ -294,7 +294,7 @@ def _collapse() -> Scene:
 
 
 def _poured() -> Scene:
-    """A cup of 48 balls turns over within a second.
+    """Return a scene: a cup of 48 balls turns over within a second.
 
     The balls start within 1 um of a grid: exact columns of balls would stay columns.
     """
@@ -336,14 +336,14 @@ def _poured() -> Scene:
 
 
 def _regrasp() -> Scene:
-    """A Panda grasps a cube on a block, lifts it, puts it back and lets go, once a second."""
+    """Return a scene: each second, a Panda grasps a cube on a block, lifts it, puts it back."""
     start = {
         "panda_joint2": -0.3,
         "panda_joint4": -2.2,
         "panda_joint6": 1.9,
         "panda_joint7": 0.785,
     }
-    # mimic joints are exact in our engine, but soft in MuJoCo
+    # without mimic joints, which are exact in our engine but soft in MuJoCo
     text = re.sub("<mimic[^>]*>", "", path_of("Panda").read_text())
     robot = rb.load_urdf(text, package_dirs=[folder()], strict=False)
     d = rb.make_data(robot)

@@ -5,10 +5,10 @@
 
 First the loop runs alone in this process while a Python thread is busy, and its lateness and
 real-time factor are measured. Then the node runs in its own process with joint_states at 1 kHz,
-TF at 50 Hz and /clock at 100 Hz, in turns without and with another busy process. This
-measures its share of a core, its lateness, and the time from publishing a torque to receiving the
-joint state that contains it. In lock-step a command makes its tick at once, so the time to its
-state contains only messages and the node, and no wait for a tick.
+TF at 50 Hz and /clock at 100 Hz, in turns without and with another busy process. Each turn
+measures the node's share of a core, its lateness, and the time from publishing a torque to
+receiving the joint state that contains it. In lock-step a command starts its tick at once, so the
+time from command to state contains no wait for a tick.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ RATES = ("publish_rate:=1000.0", "tf_rate:=50.0", "clock_rate:=100.0")
 
 
 def main(seconds: float = 10.0, turns: int = 3) -> None:
-    """Print the tables."""
+    """Measure the loop, the node and lock-step, and print the tables."""
     for row in beside_a_busy_thread(seconds):
         print("{:42} {:30} {}".format(*row))
     print(f"{os.cpu_count()} processors, memory {resource.getrusage(0).ru_maxrss // 1024} MiB\n")
@@ -96,7 +96,7 @@ class Turn:
     """Measurements of one run of the node.
 
     Attributes:
-        share: share of a core.
+        share: share of a core that the node uses.
         factor: real-time factor.
         lateness: p50, p99 and worst lateness [us].
         latencies: times from command to state [ms].
@@ -185,7 +185,7 @@ class Controller:
         while time.monotonic() < began + seconds:
             if not self._waiting and not self._answers:
                 sent += 1
-                # so that torques are not in phase with the node's period
+                # the torques must not be in phase with the ticks
                 time.sleep(0.005 * rng.random())
                 effort = float(sent % 97) / 97.0
                 self._waiting.append((effort, time.perf_counter()))
@@ -212,7 +212,7 @@ class Controller:
 
 
 def _summary(turns: list[Turn]) -> list[tuple[str, str]]:
-    """Return the figures of a table column."""
+    """Return the labels and figures of a table column."""
     middle = statistics.median
     p50, p99 = (middle(turn.lateness[k] for turn in turns) for k in (0, 1))
     worst = max(turn.lateness[2] for turn in turns)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Peak of the processor: independent multiply-adds on full vectors."""
+"""Measure the processor's peak performance by independent multiply-adds on full vectors."""
 
 from __future__ import annotations
 

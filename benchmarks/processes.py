@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-#: By node: the code that starts it as a user does, and its log line for each robot.
+#: For each node: the code that starts it as a user does, and its log line for each robot.
 _NODES = {
     "simulator": (
         "import sys; sys.argv[1:1] = ['sim', '--no-view']; from rbdyn_ros.cli import main; main()",
@@ -37,7 +37,7 @@ class NodeProcess:
     def __init__(self, *parameters: str, node: str = "simulator") -> None:
         code, self._started = _NODES[node]
         os.environ["ROS_AUTOMATIC_DISCOVERY_RANGE"] = "LOCALHOST"
-        # domains above the ephemeral ports, as the tests use the domains below
+        # the ports of these domains are above the ephemeral ports; the tests use the domains below
         os.environ["ROS_DOMAIN_ID"] = str(215 + os.getpid() % 18)
         arguments = [word for parameter in parameters for word in ("-p", parameter)]
         given = ["--ros-args", *arguments] if arguments else []

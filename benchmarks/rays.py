@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rays of a lidar above a Talos: its geometries against MuJoCo in turns, and its visual meshes.
+"""Time lidar rays on a Talos: on its geometries, against MuJoCo in turns, and on its meshes.
 
 MuJoCo gets our geometries (contact.py) and casts on one core. Our rays are cast on one core, and
 on all cores of this process.

@@ -45,7 +45,7 @@ PANDA = [f"panda_joint{k}" for k in range(1, 8)]
 #: recording, both from the repository.
 GAINS = np.array([14.87, 13.26, 11.13, 10.62, 11.03, 11.47])
 LOAD = 2.805
-#: Terms that are tried.
+#: Terms that the identification tries; None: the held-out data decide.
 TERMS: dict[str, None] = dict.fromkeys(("armature", "stribeck", "load", "offset", "tilt"))
 #: Part of a recording that is used to identify; the rest is used to validate.
 FIRST = 0.75

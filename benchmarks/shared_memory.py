@@ -2,7 +2,7 @@
 """The loop and a client in C that answers every state through shared memory, in two processes.
 
 Lock-step gives the wall time of a whole tick: state, answer, timestep. Real time gives the age of
-a state when the client has it, and the lateness of the loop: as an ordinary process, then with
+a state when the client gets it, and the lateness of the loop: as an ordinary process, then with
 SCHED_FIFO if the system allows it, and both again while another process keeps one core busy.
 """
 

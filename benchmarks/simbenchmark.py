@@ -32,7 +32,7 @@ NO_FRICTION = rb.Surface(friction=0.0)
 BOUNCY = rb.Surface(friction=0.0, restitution=1.0)
 STIFF = rb.Surface(stiffness=1e8, damping=1e7)
 
-#: A test yields its squares, given a timestep [s] and an integrator.
+#: A test takes a timestep [s] and an integrator, and yields squared errors.
 Test = Callable[[float, str], Iterator[float]]
 
 #: Smallest published errors, in the order of ENGINES, by test and timestep [s].
@@ -93,7 +93,7 @@ def _shown(error: float | None) -> str:
 
 
 def _error(test: Test, timestep: float, integrator: str) -> float:
-    """Return the mean of a test's squares over all steps, the start included."""
+    """Return the mean of a test's squared errors over all steps and the start."""
     return float(np.mean(list(test(timestep, integrator))))
 
 
@@ -152,13 +152,19 @@ def _collapsing(timestep: float, integrator: str) -> Iterator[float]:
 
 
 def _collapsing_elastically(later: float, timestep: float, integrator: str) -> Iterator[float]:
-    """Let the balls bounce with restitution 1 for 10 s; yield squared energy errors [J^2]."""
+    """Let the balls bounce with restitution 1 for 10 s; yield squared energy errors [J^2].
+
+    later: as for _energy_of_balls.
+    """
     m = _balls(1.101, BOUNCY)
     return _energy_of_balls(m, _made(m, timestep, integrator), 10.0, later)
 
 
 def _bouncing(later: float, timestep: float, integrator: str) -> Iterator[float]:
-    """Drop 49 balls from 5 m with restitution 1 for 20 s; yield squared energy errors [J^2]."""
+    """Drop 49 balls from 5 m with restitution 1 for 20 s; yield squared energy errors [J^2].
+
+    later: as for _energy_of_balls.
+    """
     balls = []
     for x, y in np.ndindex(7, 7):
         at = rb.pose((2.0 * x, 2.0 * y, 5.0))
@@ -168,9 +174,9 @@ def _bouncing(later: float, timestep: float, integrator: str) -> Iterator[float]
 
 
 def _energy_of_balls(m: rb.Model, d: rb.Data, duration: float, later: float) -> Iterator[float]:
-    """Yield squares of the energy gained by balls of 10 kg and 0.1 m.
+    """Yield squares of the energy gained by balls of 10 kg and 0.1 m [J^2].
 
-    For the energy, gravity first advances the velocities by `later` steps.
+    Before the energy is computed, gravity advances the velocities by `later` steps.
     """
     at, down = d.qpos.reshape(-1, 7), np.array((0.0, 0.0, later * m.opt.timestep * G))
     start = float(10.0 * G * at[:, 2].sum())
@@ -182,7 +188,7 @@ def _energy_of_balls(m: rb.Model, d: rb.Data, duration: float, later: float) -> 
 
 
 def _anymal(text: str, contact: rb.Contact, objects: tuple[rb.Object, ...] = ()) -> rb.Model:
-    """Return ANYmal at a height of 2 m without a floor."""
+    """Return ANYmal at a height of 2 m without a floor. text: its URDF, objects: the others."""
     legs = {"LF": (0.03, 0.4), "RF": (-0.03, 0.4), "LH": (0.03, -0.4), "RH": (-0.03, -0.4)}
     start: dict[str, float] = {}
     for leg, (haa, hfe) in legs.items():

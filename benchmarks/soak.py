@@ -31,7 +31,7 @@ EVERY = 0.01  # period of the commands [s]
 
 
 def main(seconds: float = 600.0, picture: Path = PICTURE) -> None:
-    """Print the figures and draw the picture."""
+    """Run the node for some time, print the figures, and draw the picture."""
     import rclpy
     from sensor_msgs.msg import JointState
 

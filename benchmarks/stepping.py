@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Batches stepped from outside: rb.Batch against mujoco.batch, in turns in one process.
+"""Batches with a call for each timestep: rb.Batch against mujoco.batch, in turns in one process.
 
     python -m benchmarks.stepping [ROBOT ...]
     python -m benchmarks.stepping --cpu    smallest CPU time on one thread, for a busy machine
@@ -9,8 +9,8 @@ Without contact every robot starts at qpos0 with its own joint velocities and fa
 every copy starts where our engine has brought it to rest on the floor, and rests there or trots.
 The geometries are the same in both engines. mujoco.batch is new in MuJoCo 3.17.
 
-On terrain, rb.Batch is compared with our engine's own code. The terrain is a height field of hills
-of 5 cm with cells of 10 cm, whose corners have random offsets in height.
+On terrain, rb.Batch is compared with our engine's own code. The terrain is a height field with
+hills of 5 cm and cells of 10 cm; the corners of the cells have random offsets in height.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ HEAD = (
     f"| a step of one of {NBATCH} | rb.Batch, us | 100 steps a call, us "
     f"| mujoco.batch, us | ratio |\n{'|---' * 5}|"
 )
-#: Half a side of the terrain, its cells, and heights at random [m].
+#: Half the side of the terrain, the size of its cells, and the random offsets of heights [m].
 SIDE, CELL, NOISE = 4.0, 0.1, (0.0, 0.01, 0.02)
 TERRAIN = (
     f"| a step of one of {NBATCH}, on terrain | rb.Batch, us "
@@ -77,7 +77,7 @@ def row(robot: Robot, threads: int) -> str:
 
 
 def touching_row(name: str, make: Callable[[], tuple[rb.Model, Any]], threads: int) -> str:
-    """Return the table row of a scene at rest on the floor."""
+    """Return the table row of a scene at rest on the floor. make: returns ours and MuJoCo's."""
     m, model = make()
     qpos, qvel = settled(m, model), np.zeros(m.nv)
     jobs = [_ours(m, NTOUCH, qpos, qvel, threads)]
@@ -204,7 +204,7 @@ def main(words: list[str] | None = None, threads: int = THREADS) -> None:
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description="Batches stepped from outside, in turns.")
+    parser = argparse.ArgumentParser(description="Batches, a call for each timestep.")
     parser.add_argument("robot", nargs="*", metavar="ROBOT", help="part of a name; default: all")
     parser.add_argument("--cpu", action="store_true", help="smallest CPU time on one thread")
     options = parser.parse_args()

@@ -52,7 +52,7 @@ def _run(ours: Call, theirs: Call) -> tuple[float, float, float]:
 
 
 def _pairs(robot: str) -> dict[str, tuple[Call, Call]]:
-    """Return our call and Pinocchio's by label."""
+    """Return, for each label of a row, our call and Pinocchio's call."""
     path = path_of(robot)
     m = rb.load_urdf(path)
     d = rb.make_data(m)
@@ -98,7 +98,7 @@ def _terms(m: Any, d: Any, model: Any, data: Any, q: Any, v: Any) -> dict[str, t
 
 
 def _frames(m: Any, d: Any, model: Any, data: Any, q: Any, v: Any) -> dict[str, tuple[Call, Call]]:
-    name = _farthest(m)  # our function is called by name, as in the README
+    name = _farthest(m)  # we name the frame, as users do
     number, where = model.getFrameId(name), pin.LOCAL_WORLD_ALIGNED
 
     def velocity() -> None:

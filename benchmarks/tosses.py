@@ -5,8 +5,8 @@ The tosses come from ContactNets (Pfrommer, Halm, Posa, 2020; DAIRLab/contact-ne
 has its own licence). `python -m benchmarks.tosses FOLDER` reads the folder data/tosses_processed
 of a clone. Each toss is simulated from its first state. The errors are defined as in Acosta, Yang,
 Posa, Validating robotics simulators on real-world impacts, RA-L 2022: the distance in percent of
-the cube's width and the angle in degrees, each as a mean over a toss, then over all tosses. They
-fitted the parameters of each simulator to these tosses, and our parameters are fitted too.
+the cube's width and the angle in degrees, each as a mean over a toss, then over all tosses. These
+authors fitted the parameters of each simulator to the tosses, and ours are fitted too.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ import numpy as np
 import rbdyn_ros as rb
 from rbdyn_ros.arrays import Array
 
-HALF, MASS, SAMPLES = 0.0524, 0.37, 148.0  # [m], [kg], [Hz]
+HALF, MASS, SAMPLES = 0.0524, 0.37, 148.0  # half an edge [m], mass [kg], rate of samples [Hz]
 STEPS = 7  # steps from sample to sample
 
 SURFACES = {
@@ -33,7 +33,7 @@ SURFACES = {
 
 
 def main(folder: str) -> None:
-    """Print the errors of each surface."""
+    """Simulate all tosses of a folder with each surface, and print the errors."""
     files = sorted(Path(folder).glob("*.pt"), key=lambda file: int(file.stem))
     tosses = [_read(file) for file in files]
     print(f"{len(tosses)} tosses\n\n| surface | position, % | rotation, deg |\n|---|---|---|")
@@ -80,7 +80,7 @@ class _Tensors(pickle.Unpickler):
 
 
 def _read(file: Path) -> Array:
-    """Return the rows of a toss: position, quaternion, velocity, turn rate; in half widths."""
+    """Return rows of position, quaternion, velocity and turn rate; lengths are in half widths."""
     with file.open("rb") as stream:
         for _ in range(3):  # skip a magic number, the version, and the sizes of numbers
             _Tensors(stream).load()

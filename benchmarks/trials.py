@@ -25,7 +25,7 @@ from rbdyn_ros.trials.simulation.runs import run_shard
 from rbdyn_ros.trials.trial import Trial
 
 RUNS, PYTHON_RUNS, WORKERS = 10_000, 20, 2
-#: Numbers of runs of a shard, and number of shards that Ray gets.
+#: Numbers of runs in a shard, and number of shards that Ray gets.
 SIZES, SHARDS = (16, 64, 256), 8
 
 TRIAL = f"""\
@@ -64,7 +64,7 @@ class ComputedTorque:
 
 
 def main() -> None:
-    """Print the times."""
+    """Run the compiled law and the law in Python, and print the times."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--ray", action="store_true", help="measure Ray, too")
     options = parser.parse_args()
@@ -113,7 +113,7 @@ def overheads(trial: Trial) -> None:
     ray.init(address=cluster.address, log_to_driver=False)
     try:
         task, given = ray.remote(num_cpus=1)(timed), ray.put(trial)
-        ray.get(task.remote(given, [0]))  # the process starts and loads the machine code
+        ray.get(task.remote(given, [0]))  # this task starts the process and loads the code
         for size in SIZES:
             inside, added = [], []
             for shard in range(SHARDS):

@@ -14,8 +14,8 @@ priority than the node's. The last turn has a Chromium with the priorities that 
 the cost of drawing on the machine of the node.
 
 Each turn measures the loop's lateness, the time from publishing a torque to receiving the joint
-state that contains it, and the node's share of a core. Last comes the time to answer the view's
-request, measured in this process.
+state that contains it, and the node's share of a core. At the end, this process measures the time
+to answer a request of the view.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ JOINT = "shoulder_pan_joint"
 
 
 def main(seconds: float = 10.0, turns: int = 3) -> None:
-    """Print the tables."""
+    """Run the node in each of WAYS in turns, and print the tables."""
     found: dict[str, list[Turn]] = {way: [] for way in WAYS}
     for _ in range(turns):
         for way in WAYS:
@@ -66,7 +66,7 @@ class Turn:
     """Measurements of one run of the node.
 
     Attributes:
-        share: share of a core.
+        share: share of a core that the node uses.
         p50, p99, worst: lateness of the loop in each second [us].
         latencies: times from command to state [ms].
     """
@@ -90,7 +90,7 @@ class Watcher(Controller):
 
 
 def node(seconds: float, way: str) -> Turn:
-    """Run the node as `way` says, act as its controller for some time, return measurements."""
+    """Run the node in one of WAYS, act as its controller for some seconds, return measurements."""
     view = VIEW if way != next(iter(WAYS)) else ("view:=false",)
     urdf = f"urdf:={path_of('UR5')}"
     with running_node(urdf, "stats_rate:=1.0", *RATES, *view) as process:
@@ -138,7 +138,7 @@ def _rows(columns: list[list[Turn]]) -> list[tuple[str, list[str]]]:
 
 
 def answering(count: int = 2000) -> None:
-    """Measure the work of the node's thread for a view thirty times a second."""
+    """Print the time to answer a request of the view, which comes thirty times a second."""
     import rbdyn_ros as rb
     from rbdyn_ros.runtime.loop import Loop
     from rbdyn_ros.runtime.settings import LoopSettings

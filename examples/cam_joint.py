@@ -19,7 +19,7 @@ def barrel_cam(q, qd, p, E, r, S, S_dot):
     """Rotate by q about z and rise by h(q) = lift / 2 (1 - cos(lobes q))."""
     lift, lobes = p[0], p[1]
     c, s = np.cos(q[0]), np.sin(q[0])
-    E[0, 0], E[0, 1] = c, s  # from the cam's to the follower's coordinates
+    E[0, 0], E[0, 1] = c, s  # E converts the cam's coordinates to the follower's
     E[1, 0], E[1, 1] = -s, c
     r[2] = 0.5 * lift * (1.0 - np.cos(lobes * q[0]))
     slope = 0.5 * lift * lobes * np.sin(lobes * q[0])
@@ -52,7 +52,7 @@ def main():
     m = model("barrel_cam", lift=0.1, lobes=3.0)
     m.opt.integrator = "rk4"
     d = rb.make_data(m)
-    d.qpos[0] = 0.9  # just before the top of a lobe
+    d.qpos[0] = 0.9  # the arm starts just before the top of a lobe
     start = energy(m, d)
     print("time [s]  angle [rad]  height [m]")
     for _ in range(10):

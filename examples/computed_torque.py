@@ -22,7 +22,7 @@ import numpy as np
 import rbdyn_ros as rb
 from rbdyn_ros.share import bundled_robot
 
-STIFFNESS, DAMPING = 400.0, 40.0  # [1/s^2, 1/s]: 20 rad/s, critically damped
+STIFFNESS, DAMPING = 400.0, 40.0  # [1/s^2, 1/s], critically damped at 20 rad/s
 FLANGE, SECONDS, SETTLED = "tool_flange", 5.0, 1.0  # [s]
 CENTRE = np.array([0.0, 0.9, 0.0, -0.8, 0.0, 0.8, 0.0])  # [rad]
 SWING = np.array([0.6, 0.4, 0.6, 0.4, 0.7, 0.4, 0.8])  # [rad]
@@ -41,7 +41,7 @@ class Controller:
 
     Args:
         m: the controller's Model of the robot.
-        trust: factor of its torques, which are linear in masses and friction.
+        trust: factor of the torques, as if all masses and friction were wrong by this factor.
     """
 
     def __init__(self, m, trust=1.0):
@@ -50,7 +50,7 @@ class Controller:
         self.inertia = rb.mass_matrix(m, self.d).diagonal().copy()
 
     def acceleration(self, time, qpos, qvel):
-        """Return the acceleration that the gains demand."""
+        """Return the errors of position and velocity times the gains, as accelerations."""
         q, v, _ = wanted(time)
         return STIFFNESS * (q - qpos) + DAMPING * (v - qvel)
 
@@ -69,7 +69,7 @@ class PDWithGravity(PD):
 class ComputedTorque(Controller):
     def torque(self, time, qpos, qvel):
         self.d.qpos, self.d.qvel = qpos, qvel
-        # at a reversal dry friction opposes the motion that begins
+        # when a joint reverses, dry friction opposes the new direction
         self.d.stick_qfrc = -self.m.dof_frictionloss * np.sign(wanted(time)[1])
         self.d.qacc = wanted(time)[2] + self.acceleration(time, qpos, qvel)
         rb.inverse(self.m, self.d)
@@ -77,7 +77,7 @@ class ComputedTorque(Controller):
 
 
 def track(m, controller):
-    """Return times and errors of the flange [m]; the arm starts on the desired motion."""
+    """Let a controller track the desired motion; return times [s] and errors of the flange [m]."""
     d, target, rows = rb.make_data(m), rb.make_data(m), []
     d.qpos, d.qvel, _ = wanted(0.0)
     while d.time < SECONDS:

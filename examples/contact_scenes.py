@@ -17,8 +17,8 @@ import rbdyn_ros as rb
 from rbdyn_ros.share import share_dir
 
 CARD = (0.002, 0.06, 0.09)  # thickness, width, length [m]
-LEAN, APART = np.radians(15.0), 0.052  # lean of the cards of a tent; distance of two tents
-MARBLE, KNOCK = 0.015, 1.5  # radius [m]; time at which it starts [s]
+LEAN, APART = np.radians(15.0), 0.052  # lean of a tent's cards [rad]; distance between tents [m]
+MARBLE, KNOCK = 0.015, 1.5  # radius of the marble [m]; time at which it starts [s]
 INNER, OUTER, STONES = 0.3, 0.4, 9  # radii [m] and number of stones of the arch
 DOMINO, PITCH, DOMINOES = (0.008, 0.024, 0.048), 0.02, 15
 PUSH = 5.0  # speed of the first domino [rad/s]
@@ -29,7 +29,7 @@ GRIPPER = share_dir() / "config" / "scenes" / "gripper.yaml"
 
 
 def card_house():
-    """Two tents of two cards, a flat card on them, a tent on top, and a marble next to them."""
+    """Return two tents of two cards, a flat card and a tent on them, and a marble next to them."""
     thick, _, length = CARD
     sin, cos = np.sin(LEAN), np.cos(LEAN)
     aside, middle = (length * sin + thick * cos) / 2, (length * cos + thick * sin) / 2
@@ -49,7 +49,7 @@ def card_house():
 
 
 def arch():
-    """An arch of wedges between two circles that stands on the floor; a wedge is a convex hull."""
+    """Return an arch of wedges that stands on the floor; each wedge is a convex hull."""
     stones, edges = [], np.linspace(0.0, np.pi, STONES + 1)
     for k, (one, two) in enumerate(pairwise(edges)):
         corners = np.array(
@@ -67,7 +67,7 @@ def arch():
 
 
 def dominoes():
-    """A row of dominoes, of which the first gets a push."""
+    """Return a row of dominoes; the first domino has a velocity, as if pushed."""
     thick, _, tall = DOMINO
     m, d = started(
         rb.Object(f"domino {n + 1}", rb.Box(DOMINO), density=700.0, pose=rb.pose((x, 0, tall / 2)))
@@ -78,7 +78,7 @@ def dominoes():
 
 
 def stack():
-    """Cubes on top of each other with small offsets, each dropped from 5 mm."""
+    """Return cubes above each other with small offsets, each 5 mm above the cube below it."""
     places = [
         (0.006 * (n % 3), 0.004 * (n % 2), CUBE / 2 + (CUBE + 0.005) * n) for n in range(CUBES)
     ]
@@ -94,13 +94,13 @@ def started(objects):
 
 
 def grasp():
-    """The gripper of the bundled scene."""
+    """Return the bundled scene of a gripper and a cube."""
     m = rb.load(GRIPPER)
     return m, rb.make_data(m)
 
 
 def quadruped():
-    """A robot with four legs of two joints above hills of a few centimetres."""
+    """Return a robot with four legs of two joints, above hills of a few centimetres."""
     rng, cells = np.random.default_rng(4), 60
     coarse = rng.uniform(0.0, 0.06, (12, 12))
     near = np.linspace(0.0, 11.0, cells)
@@ -122,7 +122,7 @@ JOINTS = {"hip": HIP, "knee": KNEE}
 
 
 def dog():
-    """Return the robot as URDF."""
+    """Return the text of the robot's URDF."""
     inertia = '<inertia ixx="{0}" iyy="{0}" izz="{0}" ixy="0" ixz="0" iyz="0"/>'
     trunk = f"""<link name="trunk"><inertial><mass value="8"/>{inertia.format(0.15)}</inertial>
         <collision><geometry><box size="0.5 0.2 0.1"/></geometry></collision></link>"""
@@ -142,7 +142,7 @@ def dog():
 
 
 def trot(m, d, time):
-    """Advance by a step: springs drive the joints; after a second diagonal legs swing in turns."""
+    """Advance by a step: springs drive the joints; after a second, diagonal legs swing in turn."""
     for leg, (_, _, phase) in LEGS.items():
         turn = 2.0 * np.pi * (PACE * max(time - 1.0, 0.0) + phase)
         going = 1.0 if 1.0 < time < 4.0 else 0.0
@@ -163,7 +163,7 @@ def let_go(m, d, _time):
 
 
 def knock(m, d, time):
-    """Advance by a step; at one step the marble starts towards the card house."""
+    """Advance by a step; at the time KNOCK the marble starts towards the card house."""
     if abs(time - KNOCK) < m.opt.timestep / 2:
         d.qvel[-6:] = 1.0, 0.0, 0.0, 0.0, 1.0 / MARBLE, 0.0
     rb.step(m, d)
@@ -178,7 +178,8 @@ def grip(m, d, time):
     rb.step(m, d)
 
 
-#: By name: the scene, one step of it, its duration [s], and elevation, azimuth of the camera.
+#: For each name: functions that return the scene and advance it by a step, the duration [s], and
+#: elevation and azimuth of the camera.
 SCENES = {
     "card_house": (card_house, knock, 3.0, (12.0, -70.0)),
     "arch": (arch, let_go, 2.0, (12.0, -70.0)),
@@ -191,7 +192,7 @@ FPS = 25
 
 
 def simulate(m, d, step, seconds):
-    """Return the positions at each frame of a film."""
+    """Simulate a scene; return qpos at each frame of a film."""
     frames, every = [d.qpos.copy()], round(1.0 / (FPS * m.opt.timestep))
     for k in range(round(seconds / m.opt.timestep)):
         step(m, d, k * m.opt.timestep)
@@ -201,7 +202,7 @@ def simulate(m, d, step, seconds):
 
 
 def show(name, folder):
-    """Simulate a scene, print its end, and write a film if a folder is given."""
+    """Simulate a scene, print its final state, and write a film if a folder is given."""
     make, step, seconds, (elevation, azimuth) = SCENES[name]
     m, d = make()
     frames = simulate(m, d, step, seconds)

@@ -5,8 +5,9 @@
 
 The robots are chains of up to 1024 links. Inverse dynamics (recursive Newton-Euler) and forward
 dynamics (articulated bodies) are compiled. "Unit vectors" is forward dynamics by n + 1 calls of
-inverse dynamics and a linear system. In NumPy there are the textbook's Newton-Euler, its unit
-vectors, and the equation of motion in closed form, whose n^3 coefficients are sums over bodies.
+inverse dynamics and a linear system. Three algorithms of the textbook run in NumPy: Newton-Euler,
+unit vectors, and the equation of motion in closed form, whose n^3 coefficients are sums over
+bodies.
 The exponents are fitted to the longer half of the chains; on short chains the overhead of NumPy's
 calls dominates:
 
@@ -33,8 +34,8 @@ from rbdyn_ros.textbook.rnea import rnea
 from rbdyn_ros.textbook.system import System
 from rbdyn_ros.textbook.unit_vectors import unit_vectors
 
-ENOUGH, LEAST = 0.05, 3  # repeat for this time [s] and at least this many calls
-LONGEST = 0.3  # slower algorithms skip the longer chains [s]
+ENOUGH, LEAST = 0.05, 3  # repeat a call for at least this time [s] and this often
+LONGEST = 0.3  # an algorithm that takes longer [s] skips longer chains
 
 
 def chain(links):
@@ -50,7 +51,7 @@ def chain(links):
 
 
 def algorithms(m):
-    """Return calls without arguments, by name."""
+    """Return the algorithms by name, as functions without arguments."""
     d, s = rb.make_data(m), System.of(m)
     generator = np.random.default_rng(1)
     q, qd, qdd = generator.uniform(-1.0, 1.0, (3, m.nv))
@@ -73,7 +74,7 @@ def algorithms(m):
 
 
 def seconds(call):
-    """Return the time of the fastest of several calls."""
+    """Return the time of the fastest of several calls [s]."""
     times, now = [], time.perf_counter()
     end = now + ENOUGH
     while now < end or len(times) < LEAST:

@@ -18,7 +18,7 @@ from nav_msgs.msg import Odometry
 from rclpy.executors import Executor, SingleThreadedExecutor
 from rclpy.node import Node
 
-#: Time constant at the end of a line or rotation [s], and least speed [m/s].
+#: Time constant of the braking at the end of a line or rotation [s], and least speed [m/s].
 SOON, LEAST = 0.4, 0.02
 
 
@@ -46,7 +46,7 @@ class Driver:
         self.pose = (at.x, at.y, 2.0 * math.atan2(turn.z, turn.w))
 
     def wait(self) -> tuple[float, float, float]:
-        """Return the next pose."""
+        """Wait for odom; return x [m], y [m] and yaw [rad]."""
         self.pose = None
         while self.pose is None:
             self._executor.spin_once(timeout_sec=0.1)
@@ -59,7 +59,7 @@ class Driver:
         self._publisher.publish(message)
 
     def straight(self, way: float, heading: float, sideways: bool = False) -> None:
-        """Drive a distance [m] along a heading of odom [rad], and correct deviations on it."""
+        """Drive a distance [m] along a heading [rad] of odom; `sideways` keeps the yaw at zero."""
         x, y, _ = self.wait()
         while True:
             px, py, angle = self.wait()

@@ -3,8 +3,8 @@
 
     python examples/dzhanibekov.py [--out FOLDER]
 
-Cosmonaut Dzhanibekov observed it; Jacobi had solved it: the components of the angular velocity
-are elliptic functions, and half of their period lies between two flips.
+The cosmonaut Dzhanibekov observed this motion. Jacobi had solved its equations: the components of
+the angular velocity are elliptic functions, and the body flips after each half of their period.
 
     moments of inertia: 0.0041, 0.0150, 0.0184 kg m^2
     a flip every 3.8580 s; by the elliptic integral 3.8580 s: off by 9e-11
@@ -40,7 +40,7 @@ def principal(m):
 
 
 def simulate(m, start):
-    """Return time and angular velocity about the principal axes (n, 3)."""
+    """Simulate from `start`; return time and angular velocity about the principal axes (n, 3)."""
     d, axes = rb.make_data(m), principal(m)[1]
     d.qvel[3:] = axes @ start
     rows = []

@@ -21,12 +21,12 @@ import rbdyn_ros as rb
 ROBOT = "talos_data/robots/talos_reduced.urdf"
 HEIGHT = 1.1  # initial height of the pelvis [m]
 DAMPING = 0.1  # least damping of each joint [N m s/rad]
-SECONDS, SAMPLE, QUIET = 40.0, 0.01, 10.0  # [s]
-SHOWN = (0.0, 0.5, 0.8, 1.1, 1.5, 5.0)  # [s]
+SECONDS, SAMPLE, QUIET = 40.0, 0.01, 10.0  # duration, sample period, start of the quiet end [s]
+SHOWN = (0.0, 0.5, 0.8, 1.1, 1.5, 5.0)  # times of the silhouettes [s]
 
 
 def robots():
-    """Return the folder of the package of robots."""
+    """Return the robots folder of the package example-robot-data."""
     for entry in sys.path:
         folder = Path(entry) / "cmeel.prefix/share/example-robot-data/robots"
         if folder.is_dir():
@@ -40,7 +40,7 @@ def talos(folder):
         folder / ROBOT,
         floating_base=True,
         package_dirs=[folder],
-        strict=False,  # the leaders of the mimic joints of the grippers are fixed
+        strict=False,  # needed, because mimic joints of the grippers have fixed leaders
         contact=True,
     )
     damping = np.maximum(m.dof_damping, DAMPING)
@@ -55,9 +55,9 @@ def standing(m):
 
 
 def simulate(m):
-    """Return time, speed of the fastest joint, contacts, height; then silhouettes and final Data.
+    """Simulate the fall; return four arrays over time, silhouettes by time, and the final Data.
 
-    The silhouettes are a dict by time.
+    The arrays are time, speed of the fastest joint, number of contacts, and height of the pelvis.
     """
     d, rows, poses = standing(m), [], {}
     for k in range(round(SECONDS / SAMPLE) + 1):

@@ -62,7 +62,7 @@ def tumbling(joint):
 
 
 def simulate(system, integrator, timestep, seconds, every):
-    """Return time and energy over time, and the final poses of the bodies."""
+    """Return time and energy of every so many steps, and the final poses of the bodies."""
     m, qpos, qvel = system
     m.opt.integrator, m.opt.timestep = integrator, timestep
     d, rows = rb.make_data(m), []
@@ -77,7 +77,7 @@ def simulate(system, integrator, timestep, seconds, every):
 
 
 def by_integrator(system, timestep, seconds, every):
-    """Return time and energy for each integrator."""
+    """Return time and energy of every so many steps for each integrator, by its name."""
     return {name: simulate(system, name, timestep, seconds, every)[0] for name in INTEGRATORS}
 
 
@@ -128,12 +128,12 @@ def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--out", type=Path, default=Path(), metavar="FOLDER", help="output folder")
     folder = parser.parse_args().out
-    # Orders: how the error after a second decreases with the step.
+    # How does the error after a second decrease with the step?
     cases = convergence()
     for name, error in cases.items():
         print(f"order of {name:20} {order(error):.2f}")
 
-    # Energy in three systems, each of which shows another weakness.
+    # Compare the energy in three systems, each of which shows another weakness.
     free, braked = double_pendulum(), double_pendulum(brake=3.0)
     energies = {
         "no friction, 5 ms": by_integrator(free, 0.005, 10.0, 4),

@@ -5,8 +5,8 @@
     ros2 run joy joy_node                                       # or spacenav spacenav_node
     python examples/joy_twist.py                                # or with --spacemouse
 
-It sends a TwistStamped for every sensor_msgs/Joy. Without the button, or without messages of the
-device, it sends nothing more, and the arm stops.
+The node sends a TwistStamped for every sensor_msgs/Joy. When the button is released, or the device
+sends no messages, the node sends nothing more, and the arm stops.
 """
 
 import argparse
@@ -19,9 +19,9 @@ from geometry_msgs.msg import TwistStamped
 from rclpy.node import Node
 from sensor_msgs.msg import Joy
 
-#: Axes for x, y, z, roll, pitch, yaw: of a gamepad with joy_node, and of spacenav_node.
+#: Axes for x, y, z, roll, pitch, yaw, first of a gamepad with joy_node, then of spacenav_node.
 GAMEPAD, SPACEMOUSE = (1, 0, 4, 6, 7, 3), (0, 1, 2, 3, 4, 5)
-#: Smaller deflections are read as zero.
+#: Deflections below this value count as zero.
 DEAD_ZONE = 0.05
 
 

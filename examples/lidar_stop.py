@@ -3,8 +3,8 @@
 
     python examples/lidar_stop.py
 
-The base drives towards a box with 1 m/s; its wheels do not slip, so they are modelled as two
-prismatic joints and a revolute joint. Its lidar of 181 rays sweeps the half turn ahead ten times a
+The base drives towards a box with 1 m/s. Its wheels do not slip, so two prismatic joints and a
+revolute joint replace them. Its lidar of 181 rays sweeps the half turn ahead ten times a
 second, with noise and lost rays. After each scan the base drives at the speed from which it can
 still stop, with 1 m/s^2, half a metre before the nearest object in its lane; a wall next to the
 lane does not stop it:
@@ -19,7 +19,7 @@ import rbdyn_ros as rb
 from rbdyn_ros.sensors import Fan, LidarSpec, RangeNoise
 
 LENGTH, WIDTH = 0.6, 0.4  # size of the base [m]
-SPEED, BRAKING, GAP = 1.0, 1.0, 0.5  # [m/s], [m/s^2], [m]
+SPEED, BRAKING, GAP = 1.0, 1.0, 0.5  # speed [m/s], braking [m/s^2], distance to keep [m]
 BOX = 8.0  # distance of the box's front from the start [m]
 REACTION = 0.1  # time in which the speed follows its goal [s]
 SECONDS = 14.0
@@ -57,7 +57,7 @@ def base():
 def free_way(scan):
     """Return the distance from the front of the base to the nearest object in its lane."""
     x, y = scan.points[0, :, 0], scan.points[0, :, 1]
-    ahead = x[np.abs(y) < 0.5 * WIDTH + 0.1]  # a NaN, where nothing was hit, is not in the lane
+    ahead = x[np.abs(y) < 0.5 * WIDTH + 0.1]  # NaN (no hit) is not in the lane
     return ahead.min(initial=np.inf) - 0.5 * LENGTH
 
 

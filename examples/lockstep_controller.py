@@ -25,7 +25,7 @@ from std_srvs.srv import SetBool, Trigger
 
 
 def law(time: float, start: float) -> float:
-    """Return the desired position of a joint at a time [s]; replace it by your own law."""
+    """Return the desired position of a joint at a time [s], given its start; use your own law."""
     return start + 0.1 * (1.0 - math.cos(math.pi * time))
 
 
@@ -57,7 +57,7 @@ class Controller(Node):
             rclpy.spin_once(self, timeout_sec=0.1)
 
     def ask(self, send: Callable[[], Future]) -> Any:
-        """Send a request each second, as DDS may lose it; return the answer."""
+        """Send a request each second until it is answered (DDS may lose it); return the answer."""
         sent: list[Future] = []
         begun = time.monotonic()
 

@@ -69,7 +69,7 @@ def ppo(env, steps):
 
 
 def main(episodes=5, learner="spring", steps=20_000):
-    """Return the largest distance at the end of an episode [m]."""
+    """Run episodes; return the largest final distance of the flange from its point [m]."""
     env = Reach(bundled_robot("seven_dof_arm"), nstep=NSTEP, horizon=HORIZON)
     try:
         act = ppo(env, steps) if learner == "ppo" else lambda: spring(env)

@@ -2,8 +2,8 @@
 """Let an arm make a motion of `rbdyn excite`, and record it for `rbdyn identify`.
 
 A controller that accepts a JointTrajectory, such as arm_controller, must be armed.
-The arm first moves slowly to the start of the motion, including joints that do not move in it. It
-is stopped if it does not follow, or by Ctrl-C:
+The arm first moves slowly to the start of the motion, including joints that do not move in it. The
+program stops the arm if it does not follow, and after Ctrl-C:
     python examples/record_motion.py motion.csv recording.csv
     python examples/record_motion.py motion.csv recording.csv --topic joint_trajectory
 The second command moves the simulator by its own servos.
@@ -46,14 +46,14 @@ PATIENCE = 10.0
 
 
 class Recorder:
-    """Sends the motion and records the states during it."""
+    """Sends the motion, and records the states during the motion."""
 
     def __init__(self, topic: str, names: tuple[str, ...], signals: list[int]) -> None:
         self.names, self.signals = names, signals
         self.rows: list[np.ndarray] = []
         self.stamp, self.position = 0, np.zeros(0)
         self.start = sys.maxsize  # start of the motion on the clock of the states [ns]
-        self.judge: Callable[[], str] = str  # returns the reason of a failed motion, or ""
+        self.judge: Callable[[], str] = str  # returns why the motion failed, or ""
         self.node = rclpy.create_node("record_motion")
         self.publisher = self.node.create_publisher(JointTrajectory, topic, 1)
         # best effort matches every publisher; the queue keeps messages during pauses of this
@@ -81,7 +81,7 @@ class Recorder:
             raise KeyboardInterrupt
 
     def states_until(self, stamp: int) -> str:
-        """Take states until their stamp reaches a stamp; return an error message or ""."""
+        """Record states up to a stamp [ns]; return an error message or ""."""
         before, heard = self.stamp, time.monotonic()
         while self.stamp < stamp:
             self.spin_once()
@@ -113,7 +113,14 @@ class Recorder:
 
 
 def record(recorder: Recorder, times: np.ndarray, rows: list[np.ndarray], patience: float) -> str:
-    """Make and record the motion; return an error message or ""."""
+    """Make and record the motion; return an error message or "".
+
+    Args:
+        recorder: publishes the motion and keeps the states that it receives.
+        times: from the start of the motion [s].
+        rows: arrays of positions, velocities and accelerations, each with one row per time.
+        patience: how long to wait for a controller [s].
+    """
     give_up = time.monotonic() + patience
     while recorder.publisher.get_subscription_count() == 0:
         if time.monotonic() > give_up:
@@ -154,7 +161,7 @@ def distance(recorder: Recorder, qpos: np.ndarray) -> float:
 
 
 def strayed(recorder: Recorder, times: np.ndarray, qpos: np.ndarray) -> str:
-    """Return where the arm left the motion, or ""; a fault of its controller ends the motion."""
+    """Return an error if the arm left the motion, as after a fault of its controller, else ""."""
     late = 1e-9 * (recorder.stamp - recorder.start)
     wanted = np.array([np.interp(late, times, column) for column in qpos.T])
     if distance(recorder, wanted) < NEAR or not np.isfinite(recorder.position).all():
@@ -177,7 +184,7 @@ def chosen(
 
 
 def main() -> str:
-    """Record; return an error message or ""."""
+    """Read the command line and record; return an error message or ""."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
     parser.add_argument("motion", type=Path, help="a .csv file of `rbdyn excite`")
     parser.add_argument("recording", type=Path, help="the .csv file to write")

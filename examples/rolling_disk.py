@@ -19,8 +19,8 @@ import numpy as np
 import rbdyn_ros as rb
 
 RADIUS, THICKNESS, MASS = 0.012, 0.002, 0.008  # [m, m, kg]
-LEAN, TURN = 0.4, 8.0  # angle to the vertical [rad], rotation about it [rad/s]
-SLOWER = 0.4  # fraction of the spin of the circle
+LEAN, TURN = 0.4, 8.0  # angle to the vertical [rad], rate of turn about it [rad/s]
+SLOWER = 0.4  # second spin, as a fraction of the circle's
 
 
 def coin():

@@ -27,7 +27,7 @@ SECONDS, EULER_STEP = 5.0, 0.02  # [s]
 
 
 def by_engine():
-    """Return time, angular velocity and momentum (n, 3), and kinetic and total energy."""
+    """Return over time: time, angular velocity and momentum, kinetic energy and total energy."""
     system = rb.SystemBuilder("box", base="world").body("box", rb.shapes.box(SIZE, mass=MASS))
     m = rb.build(system.joint("free", "floating", "world", "box"))
     m.opt.integrator, m.opt.timestep = "rk4", 0.001
@@ -45,7 +45,7 @@ def by_engine():
 
 
 def by_euler(count):
-    """Return angular velocity and momentum (n, 3), computed by the textbook's program."""
+    """Return angular velocity and momentum (count, 3), computed by the textbook's program."""
     I_body = np.diag(rb.shapes.box(SIZE, mass=MASS).inertia[:3])
     states = itertools.islice(euler_turning(I_body, START, EULER_STEP), count)
     return np.array([(w, R @ I_body @ R.T @ w) for R, w in states]).transpose(1, 0, 2)

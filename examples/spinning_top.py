@@ -28,8 +28,8 @@ import rbdyn_ros as rb
 
 RADIUS, THICKNESS, HEIGHT = 0.2, 0.05, 0.2  # disk, and its height above the foot [m]
 FOOT = rb.Surface(stiffness=1e4, damping=1e3, viscosity=1e3)  # [N/m, N s/m, N s/m]
-TILT, SPIN, DROP = np.pi / 50, 50.0, 0.3  # [rad, rad/s, m]
-SECONDS, SETTLED, SAMPLE = 2.0, 0.8, 0.002  # [s]
+TILT, SPIN, DROP = np.pi / 50, 50.0, 0.3  # at the start: angle [rad], spin [rad/s], height [m]
+SECONDS, SETTLED, SAMPLE = 2.0, 0.8, 0.002  # duration, start of steady motion, sample period [s]
 
 
 def spinning_top(timestep):

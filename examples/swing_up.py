@@ -23,7 +23,7 @@ from rbdyn_ros.gym import BatchEnv
 from rbdyn_ros.share import bundled_robot
 
 MOTOR = 2.0  # largest torque [N m]
-NSTEP, HORIZON = 20, 400  # 20 ms an action, 8 s an episode
+NSTEP, HORIZON = 20, 400  # timesteps of an action (20 ms), actions of an episode (8 s)
 #: Number of weights of a policy.
 WEIGHTS = 5
 #: Number of robots with the same weights and different starts; the worst one gives the reward.
@@ -52,11 +52,14 @@ class SwingUp(BatchEnv):
 
 
 def policy(weights, seen):
-    """Return actions: hold near the top, pump elsewhere; weights: (1 or n, WEIGHTS)."""
+    """Return actions for observations: hold near the top, add energy elsewhere.
+
+    weights: (1 or n, WEIGHTS).
+    """
     spring, damper, push, pump, kinetic = weights.T
     cos, sin, rate = seen.T
     near = 1.0 / (1.0 + np.exp(20.0 * (cos + 0.85)))
-    lacking = 1.0 + cos - kinetic * rate**2  # the energy that is missing; cos is -1 at the top
+    lacking = 1.0 + cos - kinetic * rate**2  # missing energy; cos is -1 at the top
     hold, swing = spring * sin + damper * rate, (push + pump * lacking) * rate
     return np.tanh(near * hold + (1.0 - near) * swing)[:, None]
 
@@ -77,7 +80,10 @@ def episode(envs, act, seed):
 
 
 def learn(m, robots, generations):
-    """Return the policy that the cross-entropy method finds."""
+    """Return the policy of the mean weights that the cross-entropy method finds.
+
+    Each generation simulates a number of robots, of which STARTS share the same weights.
+    """
     envs = SwingUp(m, robots, nstep=NSTEP, horizon=HORIZON, effort=MOTOR)
     rng, drawn = np.random.default_rng(1), robots // STARTS
     mean, spread = np.zeros(WEIGHTS), np.full(WEIGHTS, 5.0)

@@ -33,7 +33,7 @@ from rbdyn_ros.policies.reader import read_policy
 try:
     import jax
     import jax.numpy as jnp
-except ImportError:  # walking does not need it
+except ImportError:  # walking does not need JAX
     jax = jnp = None
 
 ROBOT = "cmeel.prefix/share/example-robot-data/robots/go2_description/urdf/go2.urdf"
@@ -52,7 +52,7 @@ NOISE = {"base_ang_vel": 0.1, "projected_gravity": 0.03, "joint_pos_rel": 0.01,
          "joint_vel_rel": 0.5}  # fmt: skip
 #: Size of a push [m/s]; share of actions at which a robot is pushed, or gets a new command.
 PUSH, RARELY = 0.5, 0.005
-#: Number of actions in an iteration, of passes over these actions, and of pieces of a pass; and
+#: Number of actions in an iteration, of passes over these actions, and of pieces of a pass. Then
 #: for PPO: both discounts, the limit of the ratio, the weight of the entropy, the KL divergence of
 #: an iteration, and the highest learning rate.
 STEPS, EPOCHS, PIECES = 20, 4, 4
@@ -150,7 +150,7 @@ class Trot(BatchEnv):
         return np.stack([np.sin(angle), np.cos(angle)], axis=1)
 
     def base(self):
-        """Return velocity, angular velocity and the vertical, each in the axes of the base."""
+        """Return the base's velocity, its angular velocity, and the vertical, all in its axes."""
         R = self.batch.xmat[:, 1].reshape(-1, 3, 3)
         linear = np.einsum("nji,nj->ni", R, self.batch.qvel[:, :3])
         return linear, self.batch.qvel[:, 3:6], R[:, 2]
@@ -179,7 +179,7 @@ class Trot(BatchEnv):
         return np.hstack([*measured, 3.0 * linear, 30.0 * height, 30.0 * self.soles()[:, :, 2]])
 
     def reward(self, actions):  # noqa: ARG002 - self.change knows them
-        """Reward the velocity and the lift of the feet; charge shaking and wear."""
+        """Return the rewards for velocity and lifted feet, minus costs of shaking and effort."""
         linear, angular, up = self.base()
         before, self.feet = self.feet, self.soles()
         clock = self.clock()[:, :1] * DIAGONALS
@@ -247,7 +247,7 @@ def layers(rng, *sizes):
 
 
 def symmetric(net, seen, done):
-    """Return the layers of net(x) + net(x @ seen) @ done, side by side."""
+    """Return the layers of net(x) + net(x @ seen) @ done, where seen and done mirror vectors."""
     (w1, b1), (w2, b2), (w3, b3) = net
     return [
         (jnp.hstack([w1, seen @ w1]), jnp.hstack([b1, b1])),
@@ -286,7 +286,7 @@ def loss(params, batch):
 
 
 def adam(state, slopes, rate):
-    """Return parameters, moments and count after a step; slopes are clipped to length 1."""
+    """Return parameters, moments and count after a step; gradients are clipped to length 1."""
     params, first, second, n = state
     size = jnp.sqrt(sum((g**2).sum() for g in jax.tree.leaves(slopes)))
     slopes = jax.tree.map(lambda g: g / jnp.maximum(size, 1.0), slopes)
@@ -310,7 +310,10 @@ def improve(state, batch, rows, rate):
 
 
 def advantages(rewards, values, over):
-    """Return generalised advantages, (actions, robots); `values` has one row more."""
+    """Return generalised advantages (actions, robots).
+
+    values: one row more than rewards. over: whether an episode ended.
+    """
     found, later = np.zeros_like(rewards), 0.0
     for k in reversed(range(len(rewards))):
         error = rewards[k] + GAMMA * values[k + 1] * ~over[k] - values[k]
@@ -336,7 +339,7 @@ def practise(envs, seen, network, rng):
 
 
 def learn(iterations, robots, seed, folder):
-    """Learn, and write the policy into a folder now and then.
+    """Learn, and write the policy into a folder after every 50 iterations and the last one.
 
     Returns:
         The parameters of the networks, and the mean reward of each iteration, per second.
@@ -395,8 +398,8 @@ def main():
     parser = argparse.ArgumentParser(description="A Go2 learns to follow velocity commands.")
     parser.add_argument("--iterations", type=int, default=0, help="rounds of learning; 0: none")
     parser.add_argument("--robots", type=int, default=384, help="robots side by side")
-    parser.add_argument("--seed", type=int, default=1, help="of all random numbers")
-    parser.add_argument("--out", type=Path, default=Path(), help="folder of a new network")
+    parser.add_argument("--seed", type=int, default=1, help="seed of all random numbers")
+    parser.add_argument("--out", type=Path, default=Path(), help="folder for a new network")
     given = parser.parse_args()
     path = POLICY
     if given.iterations > 0:

@@ -3,7 +3,8 @@
 
 ros2 launch rbdyn_ros gravity_compensation.launch.py urdf:=/path/arm.urdf
 
-It starts as a dry run; sim:=true starts a simulator as the arm. See docs/guides/real_arm.md.
+The controller starts as a dry run; with sim:=true, a simulator replaces the arm. See
+docs/guides/real_arm.md.
 """
 
 from launch import LaunchDescription

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Test a controller in the loop with a simulated robot that has the flaws of a real one.
+"""Test a controller in the loop with a simulated robot that has the faults of a real robot.
 
 ros2 launch rbdyn_ros hil.launch.py urdf:=/path/robot.urdf time_mode:=lockstep \
     controller_package:=my_controllers controller_executable:=balance
 
-It also has the arguments of sim.launch.py; params_file is config/hil.yaml by default.
+This file also has the arguments of sim.launch.py; params_file is config/hil.yaml by default.
 """
 
 from pathlib import Path
@@ -44,7 +44,7 @@ def generate_launch_description() -> LaunchDescription:
                 default_value=str(share_dir() / "config" / "hil.yaml"),
                 description="YAML file with parameters of the simulator. Arguments override it.",
             ),
-            OpaqueFunction(function=_check),  # before anything starts
+            OpaqueFunction(function=_check),  # check before any process starts
             IncludeLaunchDescription(sim),
             OpaqueFunction(function=_controller),
         ]

@@ -55,7 +55,7 @@ def changed(base: str) -> set[str]:
 
 
 def reached(names: set[str]) -> set[str]:
-    """Return the test files that need one of some files."""
+    """Return the test files that need at least one of the named files."""
     tests = {name for name in python_files() if Path(name).name.startswith("test_")}
     return {test for test in tests if needed(test) & names}
 
@@ -119,7 +119,7 @@ def _texts(nodes: Sequence[ast.AST]) -> Iterator[str]:
 
 
 def _files_of(module: str) -> Iterator[str]:
-    """Yield the file of the longest part of a dotted name that is a module."""
+    """Yield the file of the longest beginning of a dotted name that is a module, if any."""
     while module:
         file = modules().get(module)
         if file is not None:
@@ -154,7 +154,7 @@ def other_files() -> list[str]:
 
 @cache
 def modules() -> dict[str, str]:
-    """Return the file of each module."""
+    """Return the file of each module, by its dotted names."""
     found = {}
     for name in python_files():
         path = Path(name).with_suffix("")

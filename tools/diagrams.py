@@ -35,7 +35,7 @@ class Diagram:
     note: str = ""
 
     def draw(self, name: str) -> None:
-        """Write the picture."""
+        """Draw the diagram and write the picture `name`."""
         axes = plt.figure(figsize=self.size).add_axes((0, 0, 1, 1))
         axes.set(xlim=(0, self.size[0]), ylim=(0, self.size[1]))
         axes.axis("off")

@@ -4,8 +4,8 @@
     python tools/docs.py            write them
     python tools/docs.py --check    list outdated files; exit status 1 if a file is outdated
 
-Their sources are the declarations of fields, the docstrings, and the tables of parameters and
-of names of other libraries.
+The sources of these files are the declarations of fields, the docstrings, and the tables of
+parameters, of keys of YAML files, of packets of control boxes, and of names of other libraries.
 """
 
 from __future__ import annotations

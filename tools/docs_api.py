@@ -42,7 +42,7 @@ class Group:
     Attributes:
         title: heading.
         text: introduction with a link to a guide.
-        modules: beginnings of the names of its modules.
+        modules: beginnings of the names of the modules in this section.
     """
 
     title: str
@@ -102,7 +102,7 @@ GROUPS = (
     ),
     Group(
         "Learned policies",
-        "ONNX files that walk: [policies.md](../guides/policies.md).",
+        "Learned policies from ONNX files: [policies.md](../guides/policies.md).",
         ("policies",),
     ),
     Group(
@@ -140,7 +140,7 @@ PACKAGES = (
     ("control", "Control laws and paths of arms: [control_laws.md](../guides/control_laws.md)."),
     (
         "identification",
-        "Robots from recorded motions: [identification.md](../guides/identification.md).",
+        "Parameters from recorded motions: [identification.md](../guides/identification.md).",
     ),
     ("sensors", "Readings of sensors: [sensors.md](../guides/sensors.md)."),
     ("actuators", "Motors, gears and drives: [actuators.md](../guides/actuators.md)."),
@@ -203,7 +203,7 @@ def topics() -> list[Topic]:
 
 
 def api_page(linked: bool = False) -> str:
-    """Return the page with all names; in the site its headings are linked to the topics."""
+    """Return the page with all names; linked: whether its headings link to the topics."""
     parts = [HEAD]
     for topic in topics():
         title = f"[{topic.title}]({topic.file})" if linked else topic.title
@@ -221,7 +221,7 @@ def _group(thing: Any) -> Group:
 
 
 def _entry(name: str, thing: Any) -> Iterator[str]:
-    """Yield the paragraphs of a name."""
+    """Yield the paragraphs of a public name: heading, signature, docstring and members."""
     yield f"## {name}"
     if inspect.ismodule(thing):
         yield as_markdown(thing.__doc__)

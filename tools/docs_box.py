@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The page of the simulated parts of a control box, from the tables of its packets."""
+"""Generate the page of the simulated parts of control boxes from the tables of their packets."""
 
 # ruff: noqa: E501 - a paragraph of a page is one line
 
@@ -18,15 +18,15 @@ from rbdyn_ros.control_box.ur.variables import LISTED, LISTED_INPUTS
 HEAD = """\
 # Control boxes
 
-The parts of real arms' control boxes that `rbdyn sim --box` and `rb.BoxedArm` simulate, and the parts that they lack. Guides: [Franka](../guides/control_box.md), [Universal Robots](../guides/ur_box.md). Written by `python tools/docs.py`.
+This page lists which parts of real arms' control boxes `rbdyn sim --box` and `rb.BoxedArm` simulate, and which parts are missing. There are guides for [Franka](../guides/control_box.md) and [Universal Robots](../guides/ur_box.md). `python tools/docs.py` writes this page.
 
 ## Franka
 
-The Franka Control Interface, `--box franka`:
+`--box franka` simulates the Franka Control Interface:
 
 | part | how it is simulated |
 |---|---|
-| robot | TCP 1337, protocol version 10 (libfranka 0.18 and later); a client with another version is told that its library is incompatible |
+| robot | TCP 1337, protocol version 10 (libfranka 0.18 and later); a client with another version gets the status of an incompatible library |
 | gripper | TCP 1338, version 3: homing, grasp, move, stop, and states every 10 ms |
 | arms | Panda and FR3, distinguished by the limit of joint 4; joints `...joint1` to `...joint7` in one chain on a fixed base |
 | real time | measured with a node at real-time priority on two busy cores: states reach a client 0.1 ms late (median), 0.5 to 1.7 ms (99 %); success rate 0.98 over a minute; the node wakes up 138 to 177 us late (99 %), without a box 44 us |
@@ -43,7 +43,7 @@ The Franka Control Interface, `--box franka`:
 | rotors | joints without a rotor inertia in the robot file get 0.1 kg m^2 (MuJoCo Menagerie) |
 | absent | vacuum gripper, virtual walls, safety functions, Desk, self-collision avoidance; elasticity of the joints, and their friction unless the robot file gives it |
 
-The momentum observer has a time constant of 10 ms, and the internal controllers a damping ratio of 0.7; the real values are not public.
+The momentum observer has a time constant of 10 ms, and the internal controllers have a damping ratio of 0.7; the real values are not public.
 """
 
 
@@ -66,20 +66,20 @@ def _limits(limits: InterfaceLimits) -> str:
 UR = """\
 ## Universal Robots
 
-The interfaces of an e-Series controller with PolyScope 5.26, `--box ur`:
+`--box ur` simulates the interfaces of an e-Series controller with PolyScope 5.26:
 
 | part | how it is simulated |
 |---|---|
 | arms | joints `...shoulder_pan_joint`, `...shoulder_lift_joint`, `...elbow_joint`, `...wrist_1_joint` to `...wrist_3_joint` in one chain on a fixed base; the links `base` and `tool0` are the controller's frames |
 | RTDE | TCP 30004, versions 1 and 2, at most 500 Hz, 8 clients; only one client may set an input |
 | dashboard | TCP 29999: power, brakes, stop, pause, play of a paused program, protective stop, modes, versions, popup, log; `play` of a program file asks a client at 127.0.0.1 port 50002 for its program, as the URCap External Control does; it plays no other files |
-| programs | TCP 30001, 30002, 30003: the control script of ur_rtde, `external_control.urscript`, and sequences of the calls below. Any other program is refused: the log and a text message of RTDE show its first line. A program has at most 1 MiB and 10,000 calls; in a cycle 20 calls without a motion act |
+| programs | TCP 30001, 30002, 30003: the control script of ur_rtde, `external_control.urscript`, and sequences of the calls below. Any other program is refused: the log and a text message of RTDE show its first line. A program has at most 1 MiB and 10,000 calls; in each cycle, at most 20 calls without a motion are executed |
 | limits of numbers | speeds and accelerations of moves 1e-6 to 1000; rotation of a pose 1000 rad; gravity 30 m/s^2 in each axis; tools 2 m; payloads 50 kg; packets 65535 bytes |
 | pause | speeds fall to zero; in direct torque and freedrive springs hold the arm where the pause began; axes of force mode come to rest |
 | states at 30001 and 30002 | the version, then ten states a second: robot mode, joints, tool, kinematics and configuration, with checksums and Denavit-Hartenberg parameters of zero; other parts, and states at 30003, are absent. Of the faults of the connection only `link_loss` acts on them |
 | words at 30001 to 30003 | `power on`, `power off`, `set robotmode run`, `set unlock protective stop`, `stop program` |
 | `external_control.urscript` of ur_client_library, ur_robot_driver | versions 1.3.4 (2023) to 2.14; see [below](#external_controlurscript) |
-| movej, movel | the speed of the leading joint or the tool is a trapezoid; blends end in a stop; a joint moves at most as fast as the slowest limit |
+| movej, movel | the speed of the leading joint or the tool has a trapezoidal profile; blends end in a stop; a joint moves at most as fast as the slowest limit |
 | servoj | the desired joints follow q'' = gain (command - (q + lookahead_time q')), our reading of the vendor's description |
 | speedj, speedl, stopj, stopl | the speed changes at the given acceleration |
 | force mode | the speed of a compliant axis is proportional to the missing force, with a time constant of 30 ms; types 1 to 3; limits of other axes have no effect |
@@ -87,7 +87,7 @@ The interfaces of an e-Series controller with PolyScope 5.26, `--box ur`:
 | freedrive | gravity is compensated, with a small drag; springs hold locked axes |
 | control of the joints | springs of 100 rad/s with feedforward of the dynamics, including the client's payload |
 | payload | at the start, all links beyond `tool0` in the robot file; `setPayload` replaces it |
-| protective stop | when a joint could not brake at 8 rad/s^2 before its limit, exceeds its speed or is 0.1 rad off its desired position; at 150 N at the tool; at a torque that is not finite, which gravity's torque replaces. The program ends; the stop can be unlocked after 5 s |
+| protective stop | if a joint could not brake at 8 rad/s^2 before its limit, exceeds its speed or is 0.1 rad off its desired position; if the force on the tool exceeds 150 N; if a torque is not finite (gravity's torque replaces it). The program ends; the stop can be unlocked after 5 s |
 | emergency stop | by the service `~/user_stop`; it switches the power off |
 | a client that disconnects | its program goes on, as on the real controller, unless its watchdog stops it |
 | rotors | joints without a rotor inertia in the robot file get 0.1 kg m^2 (MuJoCo Menagerie) |
@@ -109,7 +109,7 @@ only machines that you trust reach the box.
 | part | how it is simulated |
 |---|---|
 | connections | to the trajectory, script command and reverse interface, in this order; a refused connection is tried again for 2 s, then the program ends |
-| unknown modes | a mode of the program that the box does not support ends the program with a message; with the number of no mode the arm rests |
+| unknown modes | a mode of the program that the box does not support ends the program with a message; if a number is not a mode, the arm rests |
 | timeout of a message, or a closed reverse interface | ends the program, and the arm brakes at 4 rad/s^2 |
 | change of the mode | the arm brakes at 4 rad/s^2 first |
 | SERVOJ, POSE | simulated: servoj with the gain and lookahead of the program; in a step without a command the goal moves on at the desired speed; a command that needs more than 20 rad/s is ignored |
@@ -151,28 +151,27 @@ def _ur() -> list[str]:
         UR,
         "## RTDE outputs",
         (
-            "All registers can be read as well, also input registers. The answer to other names is "
-            "NOT_FOUND."
+            "Clients can also read all registers, including input registers. The answer to any "
+            "other name is NOT_FOUND."
         ),
         _table("| variable | type | fidelity | meaning |", outputs),
         "## RTDE inputs",
         (
-            "The integer and double registers 0 to 47, and 128 bits, can be written as well. A package "
-            "with a number that is not finite is ignored."
+            "Clients can also write the integer and double registers 0 to 47, and 128 bits. The box "
+            "ignores a package with a number that is not finite."
         ),
         _table("| variable | type | meaning |", inputs),
         "## Commands of ur_rtde",
         _table("| number | command | the client waits |", numbers),
         *_external(),
         "## Calls of URScript",
-        "A program of one line, or of lines between `def name():` and `end`, can call with numbers: "
-        + ", ".join(f"`{name}`" for name in CALLS)
-        + ".",
+        "A program of one line, or of lines between `def name():` and `end`, can call these "
+        "functions, with numbers as arguments: " + ", ".join(f"`{name}`" for name in CALLS) + ".",
     ]
 
 
 def box_page() -> str:
-    """Return the page."""
+    """Return the page of control boxes as Markdown."""
     fields = [f"| `{e.name}` | {e.fidelity} | {e.meaning} |" for e in ENTRIES]
     errors = [f"| `{name}` | {'yes' if on else 'no'} |" for name, on in ERRORS.items()]
     parts = [

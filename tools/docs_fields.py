@@ -25,9 +25,9 @@ of 64-bit integers where the shape says "int"; without a shape they are single n
 SI with angles in rad, and quaternions are wxyz. Spatial vectors are `[angular; linear]` in world
 axes about the `subtree_com` of their tree, except `xfrc_applied`, which is force, then torque.
 
-Names with a \\* are MuJoCo's, with the same meaning, layout and frame; two names mean something
-else there: `npair`, `geom_friction`. Rows of constraints are equations only, and geometries are
-the ones that can touch.
+Names with a \\* are names of MuJoCo, with the same meaning, layout and frame. `npair` and
+`geom_friction` mean something else in MuJoCo. Rows of constraints are equations only, and only
+geometries that can touch are listed.
 """
 
 OPTIONS_TEXT = f"""\
@@ -40,19 +40,20 @@ OPTIONS_TEXT = f"""\
 SIZES_TEXT = """\
 ## Sizes of a Model
 
-The dimensions of arrays: `m.nv`, `m.nbody` and so on.
+These are the dimensions of arrays: `m.nv`, `m.nbody` and so on.
 """
 
 MODEL_TEXT = """\
 ## Arrays of a Model
 
-All are read-only. Arrays with an r can be replaced in a copy: `m.replaced(jnt_effort=...)`.
+All arrays of a Model are read-only. Arrays with an r can be replaced in a copy:
+`m.replaced(jnt_effort=...)`.
 """
 
 NAMES_TEXT = """\
 ## Names of a Model
 
-Tuples of strings.
+The names are tuples of strings.
 """
 
 DATA_TEXT = """\
@@ -65,7 +66,7 @@ to write.
 SCRATCH_TEXT = """\
 ## Scratch of a Data
 
-Arrays that the engine's stages hand to each other. `rbdyn_ros/model/declared/data_fields.py`
+The engine's stages exchange data in these arrays. `rbdyn_ros/model/declared/data_fields.py`
 describes their contents, which may change in any version.
 """
 
@@ -82,7 +83,7 @@ UNIT = re.compile(r"\s*\[((?:rad|m|kg|N|s|J|W)\b[^\]]*)\]")
 
 
 def fields_page() -> str:
-    """Return the page as Markdown."""
+    """Return the page of fields as Markdown."""
     mujoco, scratch = _mujoco_names(), _scratch()
     parts = [
         HEAD,
@@ -136,7 +137,7 @@ def _scratch() -> list[Field]:
 def _cells(
     field: Field, name: str, mujoco: frozenset[str], replaceable: Iterable[str] = ()
 ) -> list[str]:
-    """Return name with marks, shape and unit."""
+    """Return the first cells of a row: the name with marks, the shape and the unit."""
     unit = ", ".join(UNIT.findall(field.doc))
     return [
         _marked(name, mujoco) + (" r" if name in replaceable else ""),

@@ -25,27 +25,34 @@ from rbdyn_ros.description.yaml_files.tables import ByName, ByType, Key, Table, 
 
 HEAD = (
     "# Keys of YAML files\n\n"
-    "All keys of the files that describe a robot, its surroundings and its tests. Units are SI. "
-    "Other files are found from the folder of the YAML file. In the tables a dot leads into the "
-    "table of a key, `[]` into each item of its list, and NAME stands for any name.\n\n"
-    "A wrong file is refused, with all its errors: the line, what was found and what is allowed, "
-    "and the nearest known key for an unknown one.\n\n"
-    "Editors complete keys and mark errors by a JSON schema. Save `rbdyn schema scene` as "
+    "This page lists all keys of the files that describe a robot, its surroundings and "
+    "its tests. Units are SI. Names of other files are relative to the folder of the YAML file. "
+    "In the tables a dot leads into the table of a key, `[]` into each item of its list, and "
+    "NAME stands for any name.\n\n"
+    "A wrong file is refused, with a list of all errors. Each error gives the line, what was "
+    "found and what is allowed, and for an unknown key the most similar key.\n\n"
+    "With a JSON schema, editors complete keys and mark errors. Save `rbdyn schema scene` as "
     "`scene.schema.json`, and begin the scene file with "
     "`# yaml-language-server: $schema=scene.schema.json`.\n"
 )
 INTRO = {
-    "actuators": "Motors, gears and drives of joints: [Actuators](../guides/actuators.md).",
-    "mechanism": "Robots with features that URDF lacks: [Mechanisms](../guides/mechanisms.md).",
-    "policy": "Learned policies: [Policies](../guides/policies.md).",
-    "scene": "Robots, objects and obstacles: [Scenes](../guides/scenes.md).",
-    "sensors": "Sensors of a simulated robot: [Sensors](../guides/sensors.md).",
-    "trial": "A controller in many seeded runs: [Trials](../guides/trials.md).",
+    "actuators": "A file of this kind describes motors, gears and drives of joints "
+    "([Actuators](../guides/actuators.md)).",
+    "mechanism": "A file of this kind describes a robot with features that URDF lacks "
+    "([Mechanisms](../guides/mechanisms.md)).",
+    "policy": "A file of this kind describes a learned policy "
+    "([Policies](../guides/policies.md)).",
+    "scene": "A file of this kind describes robots, objects and obstacles "
+    "([Scenes](../guides/scenes.md)).",
+    "sensors": "A file of this kind lists the sensors of a simulated robot "
+    "([Sensors](../guides/sensors.md)).",
+    "trial": "A file of this kind describes a test of a controller in many seeded runs "
+    "([Trials](../guides/trials.md)).",
 }
 
 
 def files_page() -> str:
-    """Return the page."""
+    """Return the page of the keys of YAML files as Markdown."""
     return "\n".join([HEAD, *(_section(name, each) for name, each in dialects().items())])
 
 
@@ -65,7 +72,7 @@ def _section(name: str, dialect: Dialect) -> str:
 def _rows(
     table: Table, prefix: str, title: str, seen: dict[str, str], waiting: list[tuple[str, Table]]
 ) -> Iterator[str]:
-    """Yield the rows of a table, and of the tables in it that are not elements of their own."""
+    """Yield the rows of a table and of the tables in it; tables by name are added to `waiting`."""
     for key in table.keys:
         path = f"{prefix}{key.name}"
         inner = list(_tables(key.kind, path))
@@ -118,7 +125,7 @@ def _named(title: str, where: str) -> str:
 
 
 def _allowed(kind: Kind) -> str:
-    """Return the allowed values, with the unit."""
+    """Return the allowed values of a kind, with the unit."""
     number = kind.each if isinstance(kind, NumberList) else kind
     unit = number.unit if isinstance(number, Number) else ""
     return f"{kind.allowed} [{unit}]" if unit else kind.allowed

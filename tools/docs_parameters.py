@@ -24,8 +24,8 @@ HEAD = {
     "simulator": """\
 # All parameters of the simulator with their defaults; written by tools/docs.py:
 #   rbdyn sim robot.urdf --ros-args --params-file simulator.yaml
-# The initial position of a joint is a parameter as well: initial_positions: {elbow: 0.5}
-# (mimic joints have none; where loops are closed, the other joints are assembled around it).
+# The initial position of a joint is also a parameter: initial_positions: {elbow: 0.5}
+# (mimic joints have no such parameter; a mechanism with loops is assembled near these positions).
 """,
     "arm_controller": """\
 # All parameters of the arm controller with their defaults; written by tools/docs.py:
@@ -109,6 +109,6 @@ def markdown(rows: Rows) -> str:
 
 
 def _value(row: Parameter) -> str:
-    """Return the default in YAML."""
+    """Return the default of a parameter as YAML."""
     default = list(row.default) if isinstance(row.default, tuple) else row.default
     return json.dumps(default)

@@ -99,7 +99,10 @@ def _of(node: str, names: Iterable[str]) -> tuple[str, ...]:
 
 
 def _services(node: str, changes: tuple[str, ...], queries: tuple[str, ...]) -> _Services:
-    """Return the services of a node with parameters; only live parameters can be set."""
+    """Return the services of a node, including services of its life cycle and parameters.
+
+    changes: services that change something. queries: services that only read.
+    """
     live = any(row.live for row in TABLES[node])
     writing = (*changes, "change_state", *(SET_PARAMETERS if live else ()))
     reading = (*queries, *LIFECYCLE, *READ_PARAMETERS)
@@ -349,7 +352,7 @@ ROLES = (
 
 
 def policy_text() -> str:
-    """Return the policy as XML."""
+    """Return the policy of all roles as XML."""
     return HEAD + "".join(map(_enclave, ROLES)) + TAIL
 
 

@@ -100,7 +100,7 @@ def _repository() -> str:
 
 
 def _source(docs: Path, name: str) -> Path:
-    """Return the source file of a page."""
+    """Return the source file of a page, given its name in the site."""
     return ELSEWHERE.get(name, docs / name)
 
 

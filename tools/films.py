@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Render the films of README.md and of the tutorials into docs/pictures/view.
 
-It needs `make setup`, and EGL as colour cameras do:
+The program needs `make setup`, and EGL like colour cameras:
 
     .venv/bin/python tools/films.py                  # or with the names of films
 """
@@ -81,7 +81,7 @@ def saved_in(page: str, title: str) -> str:
 
 
 def swing() -> Shot:
-    """The robot of the first tutorial swings; then its elbow is driven by 2 N m."""
+    """Return a film: the robot of the first tutorial swings; then 2 N m drive its elbow."""
     text = saved_in("first_five_minutes.md", "my_robot.urdf")
     m, instants = rb.load_urdf(text), list[Instant]()
     d = rb.make_data(m)
@@ -94,7 +94,7 @@ def swing() -> Shot:
 
 
 def pull() -> Shot:
-    """A hand pulls the tool of the bundled arm around, and lets go."""
+    """Return a film: the mouse pulls the tool of the bundled arm around, and lets go."""
     path = bundled_robot("seven_dof_arm")
     m, link, point = rb.scene(path), "tool_mount", np.array([0.0, 0.0, 0.05])
     held = held_at(m, m.qpos0).dofs
@@ -125,7 +125,7 @@ def pull() -> Shot:
 
 
 def pick() -> Shot:
-    """A Panda puts the cube of the tutorial on the shelf."""
+    """Return a film: a Panda puts the cube of the tutorial on the shelf."""
     with tempfile.TemporaryDirectory() as folder:
         Path(folder, "robots").symlink_to(robots())
         file = Path(folder, "pick.yaml")
@@ -163,7 +163,7 @@ def _picking(panda: rb.Model, start: Array, timestep: float) -> Iterator[tuple[A
 
 
 def trot() -> Shot:
-    """A Go2 trots by the learned policy of the example, forwards and around a curve."""
+    """Return a film: a Go2 trots by the learned policy of the example, ahead and in a curve."""
     example = runpy.run_path(str(ROOT / "examples" / "trot.py"))
     m, instants = example["go2"](), list[Instant]()
     policy, command = rb.load_policy(example["POLICY"]), np.array([0.6, 0.0, 0.0])
@@ -176,7 +176,7 @@ def trot() -> Shot:
 
 
 def pictures_of(shot: Shot) -> Iterator[Pixels]:
-    """Render a film."""
+    """Yield the rendered pictures of a film."""
     with Renderer(shot.m, shot.looks) as renderer:
         camera, place = renderer.framing(shot.instants, SIZE, np.array(shot.direction))
         for k, instant in enumerate(shot.instants):

@@ -98,7 +98,7 @@ def rack_pinion() -> Shown:
 
 
 def _on_a_table(kind: str, poses: list[Floats], along_body: bool) -> Shown:
-    """Return a puck on a table; a dashed line shows its coordinates."""
+    """Return a puck on a table; a dashed line shows its coordinates (along_body: see _way)."""
     ground = box((2.0, 1.5, 0.06), (0, 0, -0.09))
     puck = box((0.42, 0.26, 0.12)) + box((0.12, 0.1, 0.12), (0.26, 0, 0))
     m = one_joint(kind, axis=(0, 0, 1), axis2=(1, 0, 0))
@@ -160,7 +160,7 @@ def spherical_ypr() -> Shown:
 
 
 def _in_space(kind: str, poses: list[Floats], along_body: bool) -> Shown:
-    """Return a satellite; a dashed line shows its coordinates."""
+    """Return a satellite; a dashed line shows its coordinates (along_body: see _way)."""
     ground = box((0.5, 0.5, 0.04), (0, 0, -0.02))
     craft = box((0.26, 0.26, 0.32)) + cylinder(0.05, 0.2, (0, 0, 0.24))
     for side in (-1, 1):

@@ -3,7 +3,7 @@
 
     PYTHONPATH=. .venv/bin/python tools/grips.py [--out FOLDER]
 
-Two fingers with a cube of 30 mm between them get goals as from the action gripper_cmd.
+Two fingers with a cube of 30 mm between them get goals like goals of the action gripper_cmd.
 """
 
 import argparse

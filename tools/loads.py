@@ -23,7 +23,7 @@ PICTURES = Path(__file__).resolve().parents[1] / "docs" / "pictures"
 START = np.array([0.0, 0.6, 0.0, 0.9, 0.0, 0.5, 0.0])
 # force [N]; time before the push, and times with and after the push [ms]
 FORCE, FIRST, TICKS = 20.0, 200, 500
-#: By name: mode, policy, stiffness, damping; no mode: no command.
+#: For each name: mode of the command (None: no command), on_timeout, stiffness and damping.
 LAWS = {
     "on_timeout: gravity": (None, "gravity", 0.0, 0.0),
     "impedance, 300 N m/rad": (IMPEDANCE, "zero", 300.0, 30.0),
@@ -34,7 +34,16 @@ LAWS = {
 
 
 def run(mode: int | None, policy: str, stiffness: float, damping: float) -> Array:
-    """Return the largest deviation of a joint after each millisecond [rad]."""
+    """Return the largest deviation of a joint after each millisecond [rad].
+
+    A force pushes the hand down from FIRST to FIRST + TICKS [ms].
+
+    Args:
+        mode: of the command that holds the start, or None for no command.
+        policy: on_timeout of the loop.
+        stiffness: of every joint in the command [N m/rad].
+        damping: of every joint in the command [N m s/rad].
+    """
     m = rb.load_urdf(bundled_robot("seven_dof_arm"))
     settings = LoopSettings(
         command_timeout=1e6,

@@ -161,7 +161,7 @@ def _is_call(node: ast.stmt, name: str) -> bool:
 
 
 def _option(node: ast.stmt) -> tuple[str, str, str]:
-    """Return name, value and help of an option: its default, True for a flag, [] for a list."""
+    """Return name, value and help of an option; the value is the default, or True for a flag."""
     assert isinstance(node, ast.Expr)
     assert isinstance(node.value, ast.Call)
     given = {word.arg: word.value for word in node.value.keywords}
@@ -173,7 +173,7 @@ def _option(node: ast.stmt) -> tuple[str, str, str]:
 
 
 def _settings(code: str, options: list[tuple[str, str, str]], writes: bool) -> str:
-    """Return the cell that replaces the command line."""
+    """Return the cell that replaces the command line. writes: whether it needs a folder."""
     variable = code.partition(" = ")[0]
     temporary = "temporary = TemporaryDirectory()  # removed with the kernel\n" if writes else ""
     if code.endswith(".out"):

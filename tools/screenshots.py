@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Make the pictures of the view in docs/pictures/view with a real browser.
 
-It needs `make setup` and an installed Chromium. Run it after a change of the view:
+The program needs `make setup` and an installed Chromium. Run it after a change of the view:
 
     .venv/bin/python tools/screenshots.py            # or with the names of pictures
 """
@@ -37,7 +37,7 @@ PICTURES = ROOT / "docs" / "pictures" / "view"
 ROBOTS = "cmeel.prefix/share/example-robot-data/robots"
 
 WINDOW = {"width": 1200, "height": 720}
-#: Timeout of a picture; software WebGL is slow [ms].
+#: Timeout of a picture [ms]; it is long because software WebGL is slow.
 PATIENCE = 600_000.0
 ARGS = (
     *("--no-sandbox", "--disable-quic", "--no-first-run", "--disable-background-networking"),
@@ -135,7 +135,7 @@ def picture(page: Page) -> Image.Image:
 
 
 def save(image: Image.Image, name: str) -> None:
-    """Write a picture with a small palette."""
+    """Write a picture with a palette of 256 colours."""
     PICTURES.mkdir(parents=True, exist_ok=True)
     path = PICTURES / f"{name}.png"
     # keep rare colours: markers and lines of charts have few pixels
@@ -154,7 +154,7 @@ def posed(name: str, joints: dict[str, float], floating_base: bool = False) -> r
 
 
 def wide(browser: Browser) -> None:
-    """Four robots next to each other on one floor, without the panel."""
+    """Make a picture of four robots next to each other on one floor, without the panel."""
     server = open_server(0)
     try:
         for k, (name, place, yaw, joints) in enumerate(WIDE):
@@ -231,7 +231,7 @@ def unfold(page: Page, folder: str) -> None:
 
 
 def fill(page: Page, label: str, text: str, at: int = 1) -> None:
-    """Fill a text box of the panel."""
+    """Fill a text box of the panel; at: number of the box after the label."""
     box = page.locator("label", has_text=re.compile(f"^{re.escape(label)}$")).first.locator(
         f"xpath=following::input[{at}]"
     )
@@ -240,7 +240,7 @@ def fill(page: Page, label: str, text: str, at: int = 1) -> None:
 
 
 def sliders(browser: Browser) -> None:
-    """`rbdyn view` of a Panda."""
+    """Make a picture of a Panda in `rbdyn view`."""
     with page_of(browser, "view", robot_file(PANDA)) as page:
         fill(page, "qpos", qpos_text(posed(PANDA, REACHING).qpos0))
         settle(page)
@@ -248,10 +248,10 @@ def sliders(browser: Browser) -> None:
 
 
 def layers(browser: Browser) -> None:
-    """A quadruped with inertia ellipsoids, joint axes and centre of mass."""
+    """Make a picture of a quadruped with inertia ellipsoids, joint axes and centre of mass."""
     m = posed(GO2, STANDING, floating_base=True)
     qpos = m.qpos0.copy()
-    qpos[2] = -0.1  # standing on straight legs
+    qpos[2] = -0.1  # the robot stands on straight legs
     with page_of(browser, "view", robot_file(GO2), "--floating-base") as page:
         fill(page, "qpos", qpos_text(qpos))
         unfold(page, "Joints")
@@ -263,7 +263,7 @@ def layers(browser: Browser) -> None:
 
 
 def missing(browser: Browser) -> None:
-    """A UR5 with missing meshes."""
+    """Make a picture of a UR5 with missing meshes."""
     with tempfile.TemporaryDirectory() as folder:
         shutil.copy(robot_file(UR5), Path(folder) / "ur5_robot.urdf")
         with page_of(browser, "view", "ur5_robot.urdf", folder=Path(folder)) as page:
@@ -271,13 +271,13 @@ def missing(browser: Browser) -> None:
 
 
 def loops(browser: Browser) -> None:
-    """A delta robot: no visuals, closed loops."""
+    """Make a picture of a delta robot, which has closed loops and no visuals."""
     with page_of(browser, "view", ROOT / "examples/delta_robot.yaml") as page:
         save(picture(page), "delta_robot")
 
 
 def live(browser: Browser) -> None:
-    """`rbdyn sim`: an arm that holds its position while it is pushed, with charts."""
+    """Make a picture of `rbdyn sim`: an arm that holds its position under a push, with charts."""
     start = [f"initial_positions.{joint}:={angle}" for joint, angle in REACHING.items()]
     words = [word for one in ("on_timeout:=hold", *start) for word in ("-p", one)]
     served = page_of(
@@ -320,7 +320,7 @@ sensors:
 
 
 def sensors(browser: Browser) -> None:
-    """`rbdyn sim` with the points of a lidar and the picture of a depth camera."""
+    """Make a picture of `rbdyn sim` with the points of a lidar and a depth picture."""
     with tempfile.TemporaryDirectory() as folder:
         scene = SCENE.format(file=os.path.relpath(robot_file(PANDA), folder))
         Path(folder, "scene.yaml").write_text(scene, encoding="ascii")
@@ -338,7 +338,7 @@ def sensors(browser: Browser) -> None:
 
 
 def report(browser: Browser) -> None:
-    """The report of the trial in docs/guides/trials.md."""
+    """Make a picture of the report of the trial in docs/guides/trials.md."""
     rbdyn = Path(sys.executable).parent / "rbdyn"
     with tempfile.TemporaryDirectory() as folder:
         words: list[str | Path] = [rbdyn, "trial", "config/trials/seven_dof_arm.yaml"]

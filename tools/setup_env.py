@@ -46,7 +46,7 @@ START = 'import os; os.environ.get("RMW_IMPLEMENTATION") and __import__("rbdyn_r
 UNREACHABLE = ("NewConnectionError", "ConnectTimeoutError", "NameResolutionError", "ProxyError")
 
 # Variables of a sourced ROS 2, which would put its rclpy and libraries before those of .venv.
-# The last one stops the ROS wheels from setting their library path in a child process.
+# The last variable stops the ROS wheels from setting their library path in a child process.
 ROS_VARIABLES = (
     "AMENT_PREFIX_PATH",
     "CMAKE_PREFIX_PATH",
@@ -109,10 +109,10 @@ CLEAR = "\r\033[K"  # the current line of a terminal
 
 
 class Environment(NamedTuple):
-    """A virtual environment, by its distribution of ROS 2."""
+    """A virtual environment for one distribution of ROS 2."""
 
     ros: str
-    tests: str = TESTS  # the extras of the last step
+    tests: str = TESTS  # extras that the last step installs
 
     @property
     def folder(self) -> Path:
@@ -177,14 +177,14 @@ def choose_ros(asked: str, tests: str = TESTS) -> Environment:
         fail(
             f"ROS is '{asked}'; PyPI has the ROS 2 distributions {' and '.join(ROS)} "
             f"({', '.join(f'ROS={name}' for name in ROS)}).\n"
-            "  Another one from Humble on: install and source it, and build in a workspace\n"
+            "  For another distribution from Humble on, install, source and use a workspace\n"
             "  (README.md, 'ROS 2')."
         )
     return Environment(asked, tests)
 
 
 def choose_python(asked: str | None, recorded: str | None) -> Info:
-    """Return an interpreter: the requested, the current, or the first suitable interpreter."""
+    """Return the requested interpreter, or else the recorded or the first suitable one."""
     found = []
     for name in (asked,) if asked else (recorded, *CANDIDATES):
         info = probe(name) if name else None
@@ -243,7 +243,7 @@ def digest(*parts: str | Path) -> str:
 
 
 def wanted_stamps(info: Info, ros: str = DEFAULT_ROS, tests: str = TESTS) -> dict[str, str]:
-    """Return step -> hash of everything the step depends on, in order of the steps."""
+    """Return, for each step in order, a hash of everything that the step depends on."""
     python = json.dumps([str(ROOT), info["version"], info["base"], ros])
     environment = digest(python)
     packages = digest(environment, EXTRAS, ROOT / "setup.py")
@@ -304,9 +304,9 @@ def run_logged(env: Environment, *command: str | Path) -> None:
         if any(word in tail for word in UNREACHABLE):
             fail(
                 "the package index of pip cannot be reached. Check the network, or name a proxy\n"
-                f"  (https_proxy) or a mirror (PIP_INDEX_URL). Everything it said: {env.log}"
+                f"  (https_proxy) or a mirror (PIP_INDEX_URL). The whole output is in {env.log}"
             )
-        fail(f"the step failed with exit status {status}. Everything it said: {env.log}")
+        fail(f"the step failed with exit status {status}. The whole output is in {env.log}")
 
 
 def make_environment(env: Environment, info: Info) -> None:
@@ -347,13 +347,13 @@ def install_ros(env: Environment, _info: Info) -> None:
     """Install ROS 2, and the other packages that commands and nodes need."""
     install(env, f"{ROS[env.ros]},{EXTRAS}")
     for folder in env.folder.glob("lib/python3*/site-packages"):
-        # Python would otherwise import the clone as the package in programs next to the clone
+        # otherwise programs in the folder above the clone would import the clone itself
         lines = os.fsencode(f"{ROOT}\n{START}")
         (folder / "rbdyn_ros_middleware.pth").write_bytes(lines)
 
 
 def install_tests(env: Environment, _info: Info) -> None:
-    """Install the engines and robots to compare with, and the tools of developers."""
+    """Install engines and robots for comparisons, and the tools of developers."""
     install(env, env.tests)
 
 
@@ -380,11 +380,11 @@ STEPS = {
     "ros": ("installing ROS 2 {ros} and the rest from PyPI (some minutes)", install_ros),
     "engine": ("compiling the engine (about a minute)", compile_engine),
     "interfaces": ("building message packages that PyPI lacks (about a minute)", build_interfaces),
-    "tests": ("installing what tests and benchmarks compare with", install_tests),
+    "tests": ("installing engines and robots for tests and benchmarks", install_tests),
     "contact": ("compiling contact (about a minute)", compile_contact),
 }
 FOR_USERS = ("environment", "packages", "ros", "engine", "interfaces")
-#: The step after which a step begins; all steps whose turn has come run at the same time.
+#: The step after which each step begins; steps that can begin run at the same time.
 AFTER = {
     "packages": "environment",
     "ros": "packages",
@@ -396,7 +396,7 @@ AFTER = {
 
 
 def set_up(env: Environment, asked: str | None, steps: Sequence[str]) -> None:
-    """Bring an environment up to date."""
+    """Run the steps of an environment whose inputs have changed; asked: the interpreter."""
     stamps = read_stamps(env)
     info = choose_python(asked, stamps.get("python"))
     wanted = wanted_stamps(info, *env)
@@ -443,9 +443,7 @@ def set_up(env: Environment, asked: str | None, steps: Sequence[str]) -> None:
 def main() -> None:
     """Read the command line and set up, one process at a time for each environment."""
     parser = argparse.ArgumentParser(description="Make .venv with everything rbdyn_ros needs.")
-    parser.add_argument(
-        "--python", help="interpreter; default: the one of .venv, otherwise python3"
-    )
+    parser.add_argument("--python", help="interpreter; default: .venv's, otherwise python3")
     parser.add_argument(
         "--ros", default=DEFAULT_ROS, help=f"distribution of ROS 2: {', '.join(ROS)}"
     )

@@ -17,7 +17,7 @@ from rbdyn_ros.view.pictures.canvas import BLUE
 
 STAND = "#A9A9A9"  # color of the ground
 MASS = rb.shapes.box((0.2, 0.2, 0.2), mass=1.0)
-Places = dict[str, tuple[Floats, Floats]]  # position and rotation by body
+Places = dict[str, tuple[Floats, Floats]]  # position and rotation of each body
 
 
 @dataclass(frozen=True, slots=True)

@@ -249,7 +249,7 @@ def _fill(image: Floats, depth: Floats, triangle: Floats, shade: Floats) -> None
 
 
 def _fewer_colors(path: Path) -> None:
-    """Rewrite a picture with a palette of 128 colours, a third of its size."""
+    """Rewrite a picture with a palette of 128 colours, which makes the file a third as large."""
     from PIL import Image
 
     with Image.open(path) as picture:

@@ -78,17 +78,17 @@ class LoopDriver(drive_square.Driver):  # type: ignore[misc]
         return np.array([*qpos[:2], 2.0 * math.atan2(qpos[6], qpos[3])])
 
     def send(self, forward: float, left: float, turn: float) -> None:
-        """Set the twist to follow."""
+        """Set the twist that the robot follows."""
         self._target = np.array([forward, left, turn])
 
 
 def on_wheels(m: Model, kind: str = "", scale: float = 1.0) -> LoopDriver:
-    """Return the driver of a base on wheels."""
+    """Return the driver of a base on wheels; scale: base.track_scale."""
     return LoopDriver(m, WheelJoints(WheelDrive(wheel_base(m, kind), scale), 0.01, m))
 
 
 def floating(source: str | Path) -> Model:
-    """Return a robot on a floor."""
+    """Return the Model of a robot file, with a floating base on a floor."""
     return rb.load_urdf(source, floating_base=True, contact=True)
 
 
@@ -97,7 +97,7 @@ def planar() -> LoopDriver:
     return LoopDriver(complete(with_planar_base(read(car()))), PlanarJoints())
 
 
-#: By name: the driver, and the radius of the corners [m].
+#: For each name: a function that returns the driver, and the radius of the corners [m].
 SQUARES: dict[str, tuple[Callable[[], LoopDriver], float]] = {
     "differential: TurtleBot 3": (lambda: on_wheels(TURTLEBOT3.model()), 0.0),
     "public URDF: TIAGo": (lambda: on_wheels(floating(find("tiago_no_hand.urdf"))), 0.0),
@@ -105,7 +105,7 @@ SQUARES: dict[str, tuple[Callable[[], LoopDriver], float]] = {
     "Ackermann": (lambda: on_wheels(floating(car())), 0.8),
     "planar": (planar, 0.0),
 }
-#: By name: robots that turn in place.
+#: For each name: a function that returns the driver of a robot that turns in place.
 TURNS: dict[str, Callable[[], LoopDriver]] = {
     "TurtleBot 3": lambda: on_wheels(TURTLEBOT3.model()),
     "TurtleBot 3, wheels of 2 mm": lambda: on_wheels(

@@ -2,7 +2,7 @@
 """Draw the pictures of the steps of the tutorials into docs/pictures/steps.
 
 The code of a tutorial runs block by block, so a picture shows what the reader of the tutorial
-gets. It needs `make setup`, and EGL as colour cameras do:
+gets. The program needs `make setup`, and EGL like colour cameras:
 
     .venv/bin/python tools/stills.py                  # or with the names of tutorials
 """
@@ -42,7 +42,7 @@ State = dict[str, Any]
 
 
 def save(name: str, picture: Image.Image) -> None:
-    """Write a picture."""
+    """Write a picture into the folder of the pictures."""
     PICTURES.mkdir(parents=True, exist_ok=True)
     path = PICTURES / f"{name}.webp"
     picture.convert("RGB").save(path, quality=QUALITY, method=6)
@@ -56,7 +56,7 @@ def strip(
     looks: Appearance | None = None,
     direction: tuple[float, float, float] = FRONT,
 ) -> None:
-    """Write a row of pictures of a robot at some positions (nq,) or instants."""
+    """Write a row of pictures of a robot at positions (nq,) or instants, seen from `direction`."""
     instants = [one if isinstance(one, Instant) else Instant.still(m, one) for one in poses]
     size = (round(WIDTH / max(len(poses), 2)), HEIGHT)
     row = Image.new("RGB", (size[0] * len(poses), HEIGHT))
@@ -99,7 +99,7 @@ def python_tutorial() -> None:
 
 
 def _motion(m: rb.Model, d: rb.Data, count: int, steps: int) -> list[Instant]:
-    """Return instants of a free motion; this advances d."""
+    """Return count instants of a free motion with a number of steps between; this advances d."""
     found = [Instant.of(m, d)]
     for _ in range(count - 1):
         rb.step(m, d, steps)
@@ -173,7 +173,7 @@ def _shown(s: State, _: Appearance) -> None:
     save("graph", graph)
 
 
-#: Function that draws a picture, by heading and number of the block after which it is drawn.
+#: Functions that draw a picture, by heading and number of the block after which they draw.
 DRAWN: dict[tuple[str, int], Callable[[State, Appearance], None]] = {
     ("Model and data", 1): _model,
     ("Keyframes", 1): _keyframe,
@@ -190,7 +190,7 @@ DRAWN: dict[tuple[str, int], Callable[[State, Appearance], None]] = {
 
 
 def first_five_minutes() -> None:
-    """The robot that the reader saves, and the plot of its run."""
+    """Draw the robot that the reader saves, and the plot of its run."""
     text = saved_in("first_five_minutes.md", "my_robot.urdf")
     m, looks = rb.load_urdf(text), read_appearance(text)
     strip("own_robot", m, [m.qpos0, [0.6, -1.2]], looks, (0.3, -1.0, 0.25))
@@ -211,7 +211,7 @@ def first_five_minutes() -> None:
 
 
 def pick_a_cube() -> None:
-    """The scene, and the cube along its path."""
+    """Draw the scene, and the cube along its path."""
     shot = pick()
     strip("scene", shot.m, [shot.instants[0]], shot.looks, shot.direction)
     chosen = np.linspace(10, len(shot.instants) - 1, 4).round().astype(int)
@@ -219,7 +219,7 @@ def pick_a_cube() -> None:
 
 
 def actuators() -> None:
-    """The force on a joint after a step of its command, with its actuator."""
+    """Draw a step of the command of a joint, and the torque that its actuator gives."""
     m = rb.with_actuators(rb.load_urdf(bundled_robot("seven_dof_arm")), "config/actuators.yaml")
     d, dof = rb.make_data(m), m.jnt_names.index("shoulder_pitch")
     d.qfrc_applied[dof] = 30.0

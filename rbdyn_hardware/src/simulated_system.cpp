@@ -92,7 +92,7 @@ void SimulatedSystem::connect()
   find_interfaces();
 }
 
-/// Find the places of all interfaces, so that reading and writing looks up nothing.
+/// Find the memory of all interfaces, so that `read` and `write` need no look-up.
 void SimulatedSystem::find_interfaces()
 {
   states_.clear();
@@ -169,7 +169,7 @@ CallbackReturn SimulatedSystem::on_error(const rclcpp_lifecycle::State & before)
   return on_cleanup(before);
 }
 
-/// Command nothing any more; the last commands expire after the simulator's command_timeout.
+/// Stop commanding; the last commands expire after the simulator's command_timeout.
 CallbackReturn SimulatedSystem::on_deactivate(const rclcpp_lifecycle::State &)
 {
   for (const auto & joint : joints_) client_.mode[joint.number] = RBDYN_MODE_NONE;

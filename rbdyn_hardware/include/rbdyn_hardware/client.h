@@ -2,15 +2,15 @@
 /* The client of a simulator of rbdyn_ros through shared memory, in C99 or C++ on Linux.
  *
  *   rbdyn_client c;
- *   if (rbdyn_open(&c, "arm", why, sizeof why)) ...          why is a sentence
+ *   if (rbdyn_open(&c, "arm", why, sizeof why)) ...          why has the reason
  *   while (rbdyn_wait(&c, 1000000000) == RBDYN_NEW) {         copies the newest state
  *     double q = rbdyn_position(&c)[j];
- *     c.mode[j] = RBDYN_MODE_EFFORT; c.effort[j] = 1.0;       commands stay as they are set
+ *     c.mode[j] = RBDYN_MODE_EFFORT; c.effort[j] = 1.0;       commands stay until changed
  *     rbdyn_send(&c);                                         answers the copied state
  *   }
  *   rbdyn_close(&c);
  *
- * Only rbdyn_open and rbdyn_close allocate, and only rbdyn_wait waits. One thread uses a client.
+ * Only rbdyn_open and rbdyn_close allocate, and only rbdyn_wait waits. Use a client in one thread.
  * Files that include this header need _GNU_SOURCE, which C++ on Linux has by default.
  */
 #ifndef RBDYN_HARDWARE__CLIENT_H_
@@ -46,7 +46,7 @@ typedef struct {
   int64_t * state;       /* copy of a state: words, positions, velocities, efforts */
   int64_t * value;       /* copy of the sensor values: their tick, then the values */
   int64_t * command;     /* the next command; the pointers below are inside */
-  int64_t * mode;        /* of each joint, RBDYN_MODE_... */
+  int64_t * mode;        /* mode of each joint, RBDYN_MODE_... */
   double * position;     /* goal [rad or m] */
   double * velocity;     /* goal or feed-forward [rad/s or m/s] */
   double * effort;       /* effort or feed-forward [N m or N] */
@@ -82,7 +82,7 @@ static inline int rbdyn_lock(int file, int command, short byte, short * kind)
   return done;
 }
 
-/* Whether the process of the simulator lives and serves this memory. */
+/* Return whether the process of the simulator runs and serves this memory. */
 static inline int rbdyn_is_served(const rbdyn_client * c)
 {
   short kind = F_UNLCK;
@@ -106,15 +106,15 @@ static inline void rbdyn_close(rbdyn_client * c)
   c->file = -1;
 }
 
-/* Whether `count` parts of `bytes` each lie inside the memory, behind its head. No sum or product
- * of numbers in the memory is computed, since it could overflow. */
+/* Return whether `count` parts of `bytes` each lie inside the memory, behind its head. Sums and
+ * products of numbers in the memory could overflow, so none are computed. */
 static inline int rbdyn_holds(const rbdyn_client * c, int64_t at, int64_t count, int64_t bytes)
 {
   return at >= 8 * RBDYN_HEAD_WORDS && at % 8 == 0 && at <= c->size && count >= 0 && bytes > 0 &&
          count <= (c->size - at) / bytes;
 }
 
-/* Whether slots of `length` numbers or more lie inside the memory. */
+/* Return whether slots of `length` numbers or more lie inside the memory. */
 static inline int rbdyn_fits(
   const rbdyn_client * c, int64_t at, int64_t stride, int64_t depth, int64_t length)
 {
@@ -122,7 +122,7 @@ static inline int rbdyn_fits(
          rbdyn_holds(c, at, depth, 8 * stride);
 }
 
-/* Whether names lie inside the memory and end with a zero. */
+/* Return whether all names lie inside the memory and end with a zero. */
 static inline int rbdyn_has_names(const rbdyn_client * c)
 {
   if (!rbdyn_holds(c, c->names_at, c->joints + c->values, RBDYN_NAME)) return 0;
@@ -173,7 +173,7 @@ static inline int rbdyn_allocate(rbdyn_client * c)
   return 0;
 }
 
-/* Write why the memory cannot be used, as a sentence; return -1. */
+/* Write the reason why the memory cannot be used into `why`; return -1. */
 static inline int rbdyn_refuse(rbdyn_client * c, char * why, size_t size, const char * text,
   const char * name, long long number)
 {
@@ -185,7 +185,7 @@ static inline int rbdyn_refuse(rbdyn_client * c, char * why, size_t size, const 
   return -1;
 }
 
-/* Connect to the simulator that serves a memory; 0, or -1 with a sentence in `why`. */
+/* Connect to the simulator that serves a memory; return 0, or -1 with the reason in `why`. */
 static inline int rbdyn_open(rbdyn_client * c, const char * name, char * why, size_t size)
 {
   char path[160];
@@ -232,13 +232,13 @@ static inline int rbdyn_open(rbdyn_client * c, const char * name, char * why, si
   return 0;
 }
 
-/* The name of a joint; the names of sensor values follow the joints. */
+/* Return the name of joint k; from k = joints on, return the names of sensor values. */
 static inline const char * rbdyn_name(const rbdyn_client * c, int64_t k)
 {
   return (const char *)c->memory + c->names_at + RBDYN_NAME * k;
 }
 
-/* The number of a joint, or -1. */
+/* Return the number of a joint, or -1 if there is no such joint. */
 static inline int64_t rbdyn_joint(const rbdyn_client * c, const char * name)
 {
   for (int64_t j = 0; j < c->joints; ++j)
@@ -246,7 +246,7 @@ static inline int64_t rbdyn_joint(const rbdyn_client * c, const char * name)
   return -1;
 }
 
-/* The number of a sensor value such as "imu/orientation.x", or -1. */
+/* Return the number of a sensor value such as "imu/orientation.x", or -1 if it does not exist. */
 static inline int64_t rbdyn_sensor_value(const rbdyn_client * c, const char * name)
 {
   for (int64_t k = 0; k < c->values; ++k)
@@ -254,7 +254,7 @@ static inline int64_t rbdyn_sensor_value(const rbdyn_client * c, const char * na
   return -1;
 }
 
-/* Whether a joint accepts commands. */
+/* Return whether a joint accepts commands. */
 static inline int rbdyn_accepts(const rbdyn_client * c, int64_t joint)
 {
   return c->memory[c->kinds_at / 8 + joint] == 1;
@@ -284,7 +284,7 @@ static inline int64_t rbdyn_copy(
   }
 }
 
-/* Wait for the version of a mailbox to change from `seen`. */
+/* Wait until the version of a mailbox differs from `seen`, or until the timeout. */
 static inline int rbdyn_wait_version(
   const rbdyn_client * c, int version, int64_t seen, int64_t timeout_ns)
 {
@@ -301,7 +301,7 @@ static inline int rbdyn_wait_version(
   return RBDYN_NEW;
 }
 
-/* Wait for a newer state than the copied one, and copy the newest; 0: do not wait. */
+/* Wait for a newer state than the copied state, and copy the newest; timeout 0: do not wait. */
 static inline int rbdyn_wait(rbdyn_client * c, int64_t timeout_ns)
 {
   int found = rbdyn_wait_version(c, RBDYN_HEAD_STATE_VERSION, c->seen, timeout_ns);
@@ -311,7 +311,7 @@ static inline int rbdyn_wait(rbdyn_client * c, int64_t timeout_ns)
   return found;
 }
 
-/* Wait for newer sensor values than the copied ones, and copy the newest; 0: do not wait. */
+/* Wait for newer sensor values than the copied values, and copy the newest; 0: do not wait. */
 static inline int rbdyn_wait_values(rbdyn_client * c, int64_t timeout_ns)
 {
   int found = rbdyn_wait_version(c, RBDYN_HEAD_VALUE_VERSION, c->seen_values, timeout_ns);
@@ -321,7 +321,7 @@ static inline int rbdyn_wait_values(rbdyn_client * c, int64_t timeout_ns)
   return found;
 }
 
-/* Send the commands, as the answer to the copied state. */
+/* Send the commands as the answer to the copied state. */
 static inline void rbdyn_send(rbdyn_client * c)
 {
   uint64_t next = (uint64_t)rbdyn_load(c, RBDYN_HEAD_COMMAND_VERSION) + 1;

@@ -22,16 +22,17 @@ inline constexpr std::array<const char *, 3> STATES{"position", "velocity", "eff
 struct Joint
 {
   std::string name;
-  std::int64_t number{-1};             ///< in the memory
-  std::array<bool, 5> offered{};       ///< command interfaces in the tag, as COMMANDS
+  std::int64_t number{-1};             ///< number of the joint in the memory
+  std::array<bool, 5> offered{};       ///< command interfaces in the tag, in the order of COMMANDS
   std::array<bool, 5> claimed{};       ///< command interfaces that active controllers use
-  std::array<bool, 3> states{};        ///< state interfaces in the tag, as STATES
+  std::array<bool, 3> states{};        ///< state interfaces in the tag, in the order of STATES
 };
 
-/// Return the joints of a tag; throw std::invalid_argument with a sentence about a wrong joint.
+/// Return the joints of a tag; throw std::invalid_argument if a joint is wrong.
 std::vector<Joint> joints_of(const hardware_interface::HardwareInfo & info);
 
-/// Find the joints in the memory; throw std::invalid_argument with a sentence.
+/// Find the joints in the memory; throw std::invalid_argument if the simulator lacks a joint, or if
+/// a joint with command interfaces accepts no commands.
 void find_joints(std::vector<Joint> & joints, const rbdyn_client & client);
 
 /// Return the joints after controllers stopped and started using interfaces such as "elbow/effort",
@@ -40,8 +41,8 @@ std::vector<Joint> switched(
   std::vector<Joint> joints, const std::vector<std::string> & started,
   const std::vector<std::string> & stopped);
 
-/// Write the command of a joint into the memory's record. A number is NaN until a controller wrote
-/// it: a joint whose main number is NaN gets no command, another NaN is 0.
+/// Write the command of a joint into a record of the memory. A number is NaN until a controller has
+/// written it. A joint whose main number is NaN gets no command; any other NaN counts as 0.
 void fill_command(const Joint & joint, const std::array<double, 5> & numbers, rbdyn_client & client);
 
 }  // namespace rbdyn_hardware

@@ -22,8 +22,8 @@ namespace rbdyn_hardware
 /// `read` waits for the next state, so a cycle of the controller manager is a tick. In lock-step
 /// the simulator waits for `write` in turn. Parameters of <hardware>:
 ///   shared_memory    name of the memory, the simulator's parameter of the same name
-///   connect_timeout  time to wait for the simulator when configured [s], 10
-///   timeout          time to wait for a state in `read` [s], 0.1
+///   connect_timeout  time to wait for the simulator when configured [s], default 10
+///   timeout          time to wait for a state in `read` [s], default 0.1
 class SimulatedSystem : public hardware_interface::SystemInterface
 {
 public:
@@ -51,7 +51,7 @@ private:
   struct Interface
   {
     std::string name;
-    std::int64_t number;  ///< in the numbers of a record
+    std::int64_t number;  ///< index among the numbers of a record
   };
 
   std::int64_t nanoseconds(const std::string & parameter, double standard) const;
