@@ -106,7 +106,7 @@ WATCHED = {
     ),
     "ros2 launch rbdyn_ros gravity_compensation.launch.py sim:=true arm:=ur5e": (
         "ros/arm/test_preset_node.py",
-        "test_an_arm_floats_behind_the_driver_of_its_preset",
+        "test_an_arm_with_the_driver_of_its_preset_floats",
     ),
     "ros2 launch rbdyn_ros gravity_compensation.launch.py urdf:=/path/my_arm.urdf "
     "dry_run:=false mode:=tracking": (

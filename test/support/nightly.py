@@ -394,7 +394,7 @@ INSTEAD = {
     "ros/test_graph_tools.py::test_misspelled_names_are_reported":
         "ros/test_graph_tools.py::test_missing_names_are_reported_after_a_bounded_wait",
     "ros/arm/test_arm_client.py::test_a_real_controller_follows_a_path":
-        "ros/arm/test_arm_client.py::test_a_path_is_followed_to_its_end",
+        "ros/arm/test_arm_client.py::test_follow_returns_when_the_arm_reaches_its_goal",
     "ros/arm/test_estimate_node.py::test_a_payload_is_estimated_and_applied":
         "identification/test_online_payload.py::"
         "test_a_payload_is_estimated_if_the_arm_adds_its_own_gravity",
