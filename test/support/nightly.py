@@ -264,7 +264,7 @@ LONG = {
     # isolated controllers have the same limit of time
     "trials/test_trial_nodes.py::test_the_result_of_a_run_says_what_its_node_did": ["hangs"],
     # arms in processes of their own; test_controlled_motion.py has the same arms in one process
-    "ros/test_documented_motion.py::test_the_gravity_node_floats_and_comes_to_rest": [
+    "ros/test_documented_motion.py::test_the_gravity_node_lets_the_arm_float_and_come_to_rest": [
         "plain", "hil",
     ],
     "ros/arm/test_arm_floats_node.py::test_an_armed_arm_floats": [
@@ -280,7 +280,7 @@ LONG = {
         "0.01", "0.1", "0.03",
     ],
     # the paths of all kinds of drives are in test/control/mobile
-    "ros/simulator/test_mobile_base_node.py::test_a_driven_square_closes_within_a_percent": [
+    "ros/simulator/test_mobile_base_node.py::test_a_driven_square_ends_near_its_start": [
         "mecanum", "public", "skid", "car", "planar", "omni",
         "differential",
     ],
@@ -357,7 +357,7 @@ LONG = {
     "ros/simulator/test_view_node.py::test_the_view_ends_with_its_node": [
         "15-realtime", "9-realtime",
     ],
-    "ros/simulator/test_lockstep_node.py::test_a_run_with_a_commander_that_jitters_repeats": [
+    "ros/simulator/test_lockstep_node.py::test_a_run_with_random_commander_delays_repeats": [
         "600",
     ],
     "control_box/test_franka_client.py::test_all_motion_interfaces_end_at_their_goals": ["1"],
@@ -380,14 +380,14 @@ LONG = {
 #: Long tests, each with a shorter test of the same claim, which `make test` runs instead.
 INSTEAD = {
     # motion in nodes and clients; the shorter tests run the same loop, server or client
-    "ros/simulator/test_servo_node.py::test_the_tool_of_a_simulated_arm_follows_twists_and_holds":
+    "ros/simulator/test_servo_node.py::test_the_tool_of_a_simulated_arm_follows_twists_then_holds":
         "ros/simulator/topics/test_servo_topic.py::"
-        "test_the_tool_follows_a_line_in_the_loop_then_brakes_and_holds",
-    "ros/simulator/test_lockstep_node.py::test_time_runs_freely_while_the_commander_is_silent":
+        "test_the_tool_moves_along_a_line_then_brakes_and_holds_its_pose",
+    "ros/simulator/test_lockstep_node.py::test_time_does_not_wait_while_the_commander_is_silent":
         "runtime/test_lockstep_loop.py::"
         "test_time_runs_freely_after_a_timeout_until_the_next_command",
     "ros/simulator/test_so101_node.py::test_the_arm_picks_the_cube_and_a_dataset_records_it":
-        "ros/moveit/test_pick_node.py::test_the_cube_is_lifted",
+        "ros/moveit/test_pick_node.py::test_the_arm_and_the_gripper_lift_the_cube",
     "ros/simulator/test_start_and_end.py::test_ctrl_c_ends_a_simulator_that_compiles":
         "engine/test_compiling_interrupted.py::"
         "test_ctrl_c_ends_a_compilation_while_llvm_calls_python",
@@ -432,7 +432,7 @@ INSTEAD = {
         "view/test_draw_connectivity.py::test_large_graphs_leave_texts_out",
     "view/test_view_page.py::test_a_click_on_a_body_shows_its_name_as_plain_text":
         "view/test_view_page.py::test_the_page_shows_the_robot_and_its_layers",
-    "ros/simulator/test_view_node.py::test_objects_that_come_and_go_at_run_time_are_shown":
+    "ros/simulator/test_view_node.py::test_the_view_shows_objects_that_are_spawned_and_deleted":
         "view/test_view_link.py::test_energies_belong_to_the_exchanged_plant",
     # larger robots and scenes under one law
     "rollouts/test_contact_cuda.py::test_a_trot_has_the_bits_of_a_batch":

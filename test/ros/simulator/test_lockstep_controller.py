@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Run examples/lockstep_controller.py as a user runs it."""
+"""The example lockstep_controller.py, run as a user runs it."""
 
 import os
 import re
