@@ -27,7 +27,7 @@ ONE_IN = {
     "engine/test_self_contact.py::test_a_robot_at_rest_does_not_push_itself": 3,
     "model/test_model_mujoco.py::test_the_model_of_a_robot_agrees_with_mujoco": 4,
     # joint types, couplings and integrators in all combinations
-    "engine/test_constraint_equations.py::test_equations_agree_with_differences": 8,
+    "engine/test_constraint_equations.py::test_equations_agree_with_finite_differences": 8,
     "engine/test_constraint_equations.py::test_accelerations_and_forces_solve_the_equations": 6,
     "engine/test_constraint_equations.py::test_constraints_do_not_drift": 3,
     "specialization/test_traced_joints.py::test_a_traced_step_equals_the_engine": 4,
@@ -89,7 +89,7 @@ ONE_IN = {
     "engine/test_contact_steps.py::test_no_surface_is_too_stiff_for_a_step": 4,
     "engine/test_contact_steps.py::test_the_forces_of_a_step_move_the_robot": 4,
     "engine/test_contact_scenes.py::test_forces_in_scenes_satisfy_the_contact_law": 2,
-    "engine/test_contact_bodies.py::test_forces_between_bodies_satisfy_the_law": 3,
+    "engine/test_contact_bodies.py::test_forces_between_bodies_satisfy_the_contact_law": 3,
     "engine/test_contact_seams.py::test_shapes_slide_over_seams": 3,
     "engine/test_contact_triangle_mesh.py::"
     "test_bodies_slide_over_bent_triangles_as_over_a_field": 4,
@@ -172,7 +172,7 @@ LONG = {
     "engine/test_contact_robots.py::test_robots_fall_and_stay_in_one_piece": [
         "talos_full_v2.urdf",
     ],
-    "engine/test_contact_pairs.py::test_contacts_of_real_robots_match_the_distances": [
+    "engine/test_contact_pairs.py::test_contacts_of_real_robots_match_the_collisions": [
         "talos_reduced.urdf-25",
     ],
     "engine/test_contact_force.py::test_cfrc_contact_and_qfrc_contact_sum_all_contacts": [
@@ -204,10 +204,10 @@ LONG = {
     "engine/test_contact_robots.py::test_each_step_of_a_falling_humanoid_satisfies_the_law": [
         "False",
     ],
-    "engine/test_contact_bodies.py::test_forces_between_bodies_satisfy_the_law": ["panda"],
+    "engine/test_contact_bodies.py::test_forces_between_bodies_satisfy_the_contact_law": ["panda"],
     "engine/test_contact_bits.py::test_bits_do_not_depend_on_earlier_calls": ["humanoid"],
-    "engine/test_contact_bits.py::test_threads_leave_the_bits_of_step": ["humanoid"],
-    "engine/test_contact_bodies.py::test_implicit_integrators_use_the_step_with_contact": [
+    "engine/test_contact_bits.py::test_threads_give_the_same_bits_as_step": ["humanoid"],
+    "engine/test_contact_bodies.py::test_implicit_integrators_omit_coriolis_terms_in_contact": [
         "implicit_midpoint",
     ],
     "dynamics/test_linearise.py::test_the_discrete_system_is_exact_at_an_equilibrium": ["case1"],
@@ -330,8 +330,8 @@ LONG = {
     "engine/test_contact_robots.py::test_a_robot_rests_with_other_integrators": ["rk4"],
     "engine/test_closed_inverse.py::test_two_motors_move_a_five_bar": ["1", "2"],
     "engine/test_contact_coupled.py::test_inverse_reverses_forward": ["panda"],
-    "engine/test_contact_coupled.py::test_accelerations_agree_with_a_dense_solve": ["panda"],
-    "engine/test_contact_coupled.py::test_contact_forces_remain_without_opt_passive": ["panda"],
+    "engine/test_contact_coupled.py::test_accelerations_in_contact_match_dense_algebra": ["panda"],
+    "engine/test_contact_coupled.py::test_contact_forces_act_without_opt_passive": ["panda"],
     "specialization/test_processors.py::"
     "test_specialised_code_gives_the_same_bits_on_every_processor": [
         "x86-64-v3",
@@ -446,7 +446,7 @@ INSTEAD = {
         "description/test_collisions.py::test_every_real_robot_is_read_with_all_its_meshes",
     "engine/test_long_chain.py::test_a_long_chain_read_from_a_urdf_equals_the_built_chain":
         "description/test_urdf_legal.py::test_ten_thousand_links_are_read",
-    "engine/test_contact_bits.py::test_two_processes_leave_equal_bits":
+    "engine/test_contact_bits.py::test_two_processes_give_equal_bits":
         "engine/test_contact_bits.py::test_bits_do_not_depend_on_earlier_calls",
     "rollouts/test_contact_fields.py::"
     "test_a_robot_whose_other_geometry_touches_terrain_runs_on_the_engine":
