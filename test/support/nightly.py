@@ -69,7 +69,7 @@ ONE_IN = {
     "engine/test_joint_library.py::test_constraint_forces_of_a_joint_do_no_work": 4,
     "engine/test_loop_properties.py::test_every_order_of_joints_follows_the_closed_form": 4,
     "engine/test_plain_python.py::test_plain_python_agrees_with_compiled_code": 3,
-    "engine/test_plain_python.py::test_kernels_run_on_symbols": 3,
+    "engine/test_plain_python.py::test_kernels_can_run_on_symbols": 3,
     "engine/test_mechanisms.py::test_mechanisms_keep_their_energy_for_a_minute": 4,
     "engine/test_mechanisms.py::test_default_integrators_keep_loops_closed_without_energy_gain": 4,
     "engine/test_driven_force.py::"
