@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Families of cases: `make test` runs a few of them, and `make test-nightly` runs all."""
+"""Tests with many cases: `make test` runs a few cases, and `make test-nightly` runs all."""
 
 import pytest
 
-#: By test: `make test` runs one case out of this number of cases.
+#: For each test the number of cases of which `make test` runs one.
 ONE_IN = {
-    # random arms, with the same assertion for each
+    # random arms, whose cases have the same assertion
     "identification/test_real_imperfections.py::test_standard_deviations_match_the_real_errors": 5,
     "identification/test_drive_gains.py::test_gains_are_within_three_standard_deviations": 5,
     # robots of example-robot-data, most of which have similar trees
@@ -49,7 +49,7 @@ ONE_IN = {
     "engine/test_integrators.py::test_each_integrator_has_its_order": 3,
     "textbook/test_links.py::test_the_unit_vector_method_gives_the_acceleration_of_the_trunk": 3,
     "model/test_graph.py::test_random_graphs_are_numbered_by_the_rules": 5,
-    # random states and trees under one identity
+    # random states and trees, for which the same identity is checked
     **dict.fromkeys(
         [
             f"engine/test_identities.py::test_{law}"
@@ -85,7 +85,7 @@ ONE_IN = {
     "textbook/test_newton_euler.py::"
     "test_forces_on_bodies_and_across_joints_agree_with_the_engine": 4,
     "textbook/test_newton_euler.py::test_every_vector_agrees_in_both_coordinates": 4,
-    # scenes with contact, each judged by the same law
+    # scenes with contact, for which the same contact law is checked
     "engine/test_contact_steps.py::test_no_surface_is_too_stiff_for_a_step": 4,
     "engine/test_contact_steps.py::test_the_contact_forces_of_a_step_give_its_acceleration": 4,
     "engine/test_contact_scenes.py::test_forces_in_scenes_satisfy_the_contact_law": 2,
@@ -100,7 +100,7 @@ ONE_IN = {
     "engine/test_implicit.py::test_boxes_on_ball_joints_keep_their_energy": 3,
     "view/test_surfaces.py::test_bounding_boxes_match_pinocchio": 3,
     "view/test_stored_pictures.py::test_pictures_equal_the_stored_pictures": 2,
-    # places of a file, a state or an option, each with the same kind of damage
+    # parts of a file, a state or an option that are damaged in the same way
     "loading/test_storage.py::test_arrays_of_another_shape_are_refused": 8,
     "loading/test_storage.py::test_an_index_out_of_range_is_refused": 4,
     "loading/test_storage.py::test_a_changed_index_is_refused_or_can_be_simulated": 4,
@@ -116,34 +116,34 @@ ONE_IN = {
     "description/test_urdf_real_robots.py::"
     "test_joints_and_inertias_of_real_robots_agree_with_pinocchio": 3,
     "trials/test_trial_processes.py::test_the_result_of_a_run_says_what_its_controller_did": 2,
-    # ordinary motions of arms; all wrong states of an arm run in make test
+    # ordinary motions of arms; `make test` runs all cases with false states of an arm
     "control/test_uses.py::test_an_ordinary_use_ends_without_a_fault": 2,
     "control/test_controller.py::test_modes_change_without_a_bump": 3,
     "runtime/test_loaded_servos.py::test_a_joint_withstands_each_load_below_its_effort_limit": 3,
     "runtime/test_loaded_servos.py::"
     "test_a_servo_behind_a_soft_gear_is_as_slow_as_the_gear_needs": 3,
-    # generated code and rollouts: the same laws by other means
+    # generated code and rollouts, compared with the same engine
     "rollouts/test_batch_steps.py::test_a_batch_has_the_bits_of_specialised_steps": 4,
     "specialization/test_row_code.py::test_functions_of_rows_equal_the_engine": 3,
     "writing/test_mjcf_mujoco.py::test_random_trees_agree_in_mujoco": 3,
     "codegen/test_c_robots.py::test_the_generated_test_passes_and_fails_for_changed_code": 4,
     "rollouts/test_rollout_laws.py::test_laws_compute_the_same_as_numpy": 6,
     "rollouts/test_rollout_params.py::test_joint_parameters_equal_a_model_with_replaced_fields": 3,
-    # every integrator allocates nothing, on two trees
+    # all integrators on two trees, none of which may allocate memory
     "engine/test_determinism.py::test_a_tick_allocates_nothing": 2,
     # scripts that call the same functions on other robots
     "docs/test_examples.py::test_an_example_prints_the_lines_in_its_docstring": 3,
-    # the examples themselves run in test_examples.py
+    # test_examples.py runs the examples themselves
     "docs/test_notebooks.py::test_a_notebook_runs": 12,
     "view/test_live_pull.py::test_the_point_follows_the_cursor_and_does_not_swing": 8,
 }
 
-#: A family with fewer cases runs whole, except the names in LONG.
+#: `make test` runs all cases of a test with fewer cases, except the names in LONG.
 FEW = 4
 
-#: Long cases of other families, whose shorter cases test the same code.
+#: Long cases that run nightly, because shorter cases of the same test run the same code.
 LONG = {
-    # large robots; smaller robots run
+    # large robots; `make test` runs smaller robots
     "specialization/test_traced_robots.py::test_traced_functions_equal_the_engine": [
         "a1", "anymal-kinova",
     ],
@@ -189,13 +189,13 @@ LONG = {
     "runtime/test_loaded_servos.py::test_a_square_of_two_metres_is_driven_by_wheel_speeds": [
         "turtlebot3",
     ],
-    # a larger case, which always runs, includes these
+    # parts of a larger case that `make test` runs
     "rollouts/test_rollout_bits.py::test_a_rollout_has_the_bits_of_steps": ["balls", "springs"],
     "dynamics/test_quantities.py::test_a_centre_of_mass_is_the_weighted_mean_of_bodies": [
         "mixed", "three trees", "reversed", "coupled", "lossy",
     ],
     "dynamics/test_quantities.py::test_rates_of_frames_are_exact": ["mixed", "three trees"],
-    # further scenes under one law
+    # further scenes, for which the same contact law is checked
     "engine/test_contact_scenes.py::test_forces_in_scenes_satisfy_the_contact_law": ["dominoes"],
     "engine/test_contact_scenes.py::test_dominoes_fall_one_after_the_other": ["31"],
     "engine/test_contact_scenes.py::test_hulls_thrown_on_a_pile_come_to_rest": ["0", "6", "5"],
@@ -257,13 +257,13 @@ LONG = {
     "control/test_specialised_arm.py::test_efforts_match_the_engine": [
         "panda.urdf", "kinova.urdf",
     ],
-    # the fit with the smallest strength takes the most iterations
+    # the fit with the smallest strength needs the most iterations
     "identification/test_identification_solve.py::test_extreme_options_are_refused_or_used": [
         "1e-300-strength",
     ],
-    # isolated controllers have the same limit of time
+    # isolated controllers have the same time limit
     "trials/test_trial_nodes.py::test_the_result_of_a_run_says_what_its_node_did": ["hangs"],
-    # arms in processes of their own; test_controlled_motion.py has the same arms in one process
+    # arms in separate processes; test_controlled_motion.py runs the same arms in one process
     "ros/test_documented_motion.py::test_the_gravity_node_lets_the_arm_float_and_come_to_rest": [
         "plain", "hil",
     ],
@@ -271,7 +271,7 @@ LONG = {
         "3.0-ur5_gripper", "3.0-ur5_robot", "3.0-panda",
     ],
     "control_box/test_ur_client.py::test_moves_end_at_their_goals": ["ur10_robot.urdf"],
-    # walks ahead, on the spot and around a bend: only the bend uses all parts of a command
+    # walks ahead and on the spot; the walk around a bend uses all parts of a command
     "ros/policy/test_policy_node.py::test_a_robot_walks_in_lock_step_as_in_python": [
         "command0-0.06", "command1-0.06",
     ],
@@ -279,14 +279,14 @@ LONG = {
     "ros/simulator/test_start_and_end.py::test_ctrl_c_ends_a_starting_simulator": [
         "0.01", "0.1", "0.03",
     ],
-    # the paths of all kinds of drives are in test/control/mobile
+    # test/control/mobile tests the paths of all kinds of drives
     "ros/simulator/test_mobile_base_node.py::test_a_driven_square_ends_near_its_start": [
         "mecanum", "public", "skid", "car", "planar", "omni",
         "differential",
     ],
     "ros/arm/test_arm_tracks_node.py::"
     "test_computed_torque_tracks_twenty_times_closer_than_pd": ["panda", "ur5"],
-    # further cases of the same claim, of which one or two run
+    # further cases of a test; `make test` runs one or two cases
     "specialization/test_row_code.py::test_functions_of_rows_equal_the_engine": ["library"],
     "identification/test_identification_solve.py::test_extreme_motions_are_refused_or_fitted": [
         "1e+20-qvel",
@@ -377,9 +377,9 @@ LONG = {
         "docs/guides/trials.md",
     ],
 }  # fmt: skip
-#: Long tests, each with a shorter test of the same claim, which `make test` runs instead.
+#: Long tests; `make test` runs a shorter test of the same behaviour instead of each.
 INSTEAD = {
-    # motion in nodes and clients; the shorter tests run the same loop, server or client
+    # motion of nodes and clients; the shorter tests run the same loop, server or client
     "ros/simulator/test_servo_node.py::test_the_tool_of_a_simulated_arm_follows_twists_then_holds":
         "ros/simulator/topics/test_servo_topic.py::"
         "test_the_tool_moves_along_a_line_then_brakes_and_holds_its_pose",
@@ -434,7 +434,7 @@ INSTEAD = {
         "view/test_view_page.py::test_the_page_shows_the_robot_and_its_layers",
     "ros/simulator/test_view_node.py::test_the_view_shows_objects_that_are_spawned_and_deleted":
         "view/test_view_link.py::test_energies_belong_to_the_exchanged_plant",
-    # larger robots and scenes under one law
+    # larger robots and scenes, for which the same contact law is checked
     "rollouts/test_contact_cuda.py::test_a_trot_has_the_bits_of_a_batch":
         "rollouts/test_contact_cuda.py::"
         "test_a_finger_with_friction_and_a_limit_has_the_bits_of_a_batch",
@@ -463,24 +463,24 @@ INSTEAD = {
         "specialization/test_machine_cache.py::"
         "test_another_model_option_or_processor_is_compiled_anew",
 }  # fmt: skip
-#: Names in LONG that no collected case of their family has.
+#: Names in LONG that no collected case of their test has.
 UNKNOWN: list[str] = []
 
-#: Golden ratio less 1: its multiples modulo 1 are spread evenly for any period of parameters.
+#: Golden ratio less 1, whose multiples modulo 1 are spread evenly for any period of parameters.
 GOLDEN = 0.5 * (5**0.5 - 1.0)
 
 
 def runs(number, one_in):
-    """Return whether the case with this number in its family also runs in `make test`."""
+    """Return whether `make test` runs the case with this number among the cases of its test."""
     return number * GOLDEN % 1.0 < 1.0 / one_in
 
 
 def mark(items, tests):
-    """Mark the cases of the families that do not run in `make test` as nightly.
+    """Give the marker nightly to cases that do not run in `make test`.
 
     Args:
         items: the collected tests.
-        tests: folder of the tests.
+        tests: path of the folder with the tests.
     """
     families = {name: [] for name in ONE_IN | LONG | INSTEAD}
     files = {path: path.relative_to(tests).as_posix() for path in {item.path for item in items}}
