@@ -98,8 +98,8 @@ ONE_IN = {
     "engine/test_contact_terrain.py::test_a_flat_height_field_acts_as_a_plane": 3,
     "engine/test_one_law.py::test_forces_of_random_systems_balance_and_agree_in_all_functions": 2,
     "engine/test_implicit.py::test_boxes_on_ball_joints_keep_their_energy": 3,
-    "view/test_surfaces.py::test_bounding_boxes_match_pinocchio": 3,
-    "view/test_stored_pictures.py::test_pictures_equal_the_stored_pictures": 2,
+    "view/test_surfaces.py::test_bounding_boxes_of_meshes_equal_boxes_of_pinocchio": 3,
+    "view/test_stored_pictures.py::test_a_picture_is_similar_to_its_stored_picture": 2,
     # parts of a file, a state or an option that are damaged in the same way
     "loading/test_storage.py::test_arrays_of_another_shape_are_refused": 8,
     "loading/test_storage.py::test_an_index_out_of_range_is_refused": 4,
@@ -135,7 +135,7 @@ ONE_IN = {
     "docs/test_examples.py::test_an_example_prints_the_lines_in_its_docstring": 3,
     # test_examples.py runs the examples themselves
     "docs/test_notebooks.py::test_a_notebook_runs": 12,
-    "view/test_live_pull.py::test_the_point_follows_the_cursor_and_does_not_swing": 8,
+    "view/test_live_pull.py::test_a_pulled_point_follows_the_cursor_without_swinging": 8,
 }
 
 #: `make test` runs all cases of a test with fewer cases, except the names in LONG.
@@ -301,7 +301,7 @@ LONG = {
     "docs/test_documents.py::test_python_blocks_of_a_page_run_in_turn": [
         "docs/guides/rollouts.md", "docs/guides/trials.md",
     ],
-    "view/test_scene.py::test_visuals_are_where_pinocchio_has_them": ["talos_reduced.urdf"],
+    "view/test_scene.py::test_visuals_have_the_poses_of_pinocchio": ["talos_reduced.urdf"],
     "description/test_urdf_xacro.py::test_expressions_that_take_too_long_are_refused": [
         "range", "macros",
     ],
@@ -413,8 +413,8 @@ INSTEAD = {
         "trials/test_trial_processes.py::test_the_runs_do_not_depend_on_the_number_of_processes",
     "trials/test_trial_processes.py::test_ctrl_c_ends_the_controller_of_a_run":
         "trials/test_trial_processes.py::test_the_controller_of_a_run_ends_with_its_worker",
-    "view/test_live_page.py::test_a_link_is_pulled_by_the_mouse":
-        "view/test_live_pull.py::test_the_point_follows_the_cursor_and_does_not_swing",
+    "view/test_live_page.py::test_a_drag_of_the_mouse_pulls_a_link":
+        "view/test_live_pull.py::test_a_pulled_point_follows_the_cursor_without_swinging",
     "ros/arm/test_arm_tracks_node.py::test_an_arm_sags_under_a_load_until_its_payload_is_set":
         "control/test_driven_arm.py::test_a_payload_set_in_the_controller_is_compensated",
     "trials/test_trial_plugin.py::"
@@ -424,16 +424,16 @@ INSTEAD = {
     "docs/test_docs_reference.py::test_every_page_is_in_the_site":
         "docs/test_documents.py::test_link_targets_exist",
     # a browser draws in software, on all cores; `make test` keeps the first tests of these pages
-    "view/test_replay_page.py::test_a_page_plays_and_its_buttons_work":
-        "view/test_replay_page.py::test_a_player_advances_its_time",
-    "view/test_view_page.py::test_an_impossible_position_of_a_mechanism_is_undone_with_a_reason":
+    "view/test_replay_page.py::test_a_page_plays_a_recording_and_its_buttons_pause_seek_and_step":
+        "view/test_replay_page.py::test_a_player_advances_seeks_and_steps_its_time",
+    "view/test_view_page.py::test_the_page_undoes_an_impossible_position_and_says_why":
         "view/test_view_page.py::test_a_slider_moved_in_the_browser_moves_the_joint_in_the_program",
     "view/test_view_page.py::test_the_connectivity_graph_opens_and_closes":
-        "view/test_draw_connectivity.py::test_large_graphs_leave_texts_out",
+        "view/test_draw_connectivity.py::test_large_graphs_have_fewer_texts",
     "view/test_view_page.py::test_a_click_on_a_body_shows_its_name_as_plain_text":
-        "view/test_view_page.py::test_the_page_shows_the_robot_and_its_layers",
+        "view/test_view_page.py::test_the_page_shows_a_robot_and_a_chosen_layer",
     "ros/simulator/test_view_node.py::test_the_view_shows_objects_that_are_spawned_and_deleted":
-        "view/test_view_link.py::test_energies_belong_to_the_exchanged_plant",
+        "view/test_view_link.py::test_energies_of_an_instant_belong_to_the_exchanged_model",
     # larger robots and scenes, for which the same contact law is checked
     "rollouts/test_contact_cuda.py::test_a_trot_has_the_bits_of_a_batch":
         "rollouts/test_contact_cuda.py::"
