@@ -186,7 +186,7 @@ LONG = {
     "rollouts/test_cuda_batch.py::test_a_gpu_has_the_bits_of_the_cpu_for_robots": [
         "processor-Go2",
     ],
-    "runtime/test_loaded_servos.py::test_a_square_of_two_metres_is_driven_by_wheel_speeds": [
+    "runtime/test_loaded_servos.py::test_a_rover_drives_a_square_of_two_metres_by_wheel_speeds": [
         "turtlebot3",
     ],
     # parts of a larger case that `make test` runs
@@ -385,7 +385,7 @@ INSTEAD = {
         "test_the_tool_moves_along_a_line_then_brakes_and_holds_its_pose",
     "ros/simulator/test_lockstep_node.py::test_time_does_not_wait_while_the_commander_is_silent":
         "runtime/test_lockstep_loop.py::"
-        "test_time_runs_freely_after_a_timeout_until_the_next_command",
+        "test_time_runs_freely_between_a_timeout_and_the_next_command",
     "ros/simulator/test_so101_node.py::test_the_arm_picks_the_cube_and_a_dataset_records_it":
         "ros/moveit/test_pick_node.py::test_the_arm_and_the_gripper_lift_the_cube",
     "ros/simulator/test_start_and_end.py::test_ctrl_c_ends_a_simulator_that_compiles":
