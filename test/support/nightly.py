@@ -404,7 +404,7 @@ INSTEAD = {
         "control_box/test_franka_client.py::test_torques_give_the_same_motion_twice",
     "control_box/test_boxed_arm.py::test_two_arms_move_one_after_the_other":
         "control_box/test_boxed_arm.py::test_two_arms_move_at_the_same_time",
-    "test_gym_nodes.py::test_the_example_reaches_its_points":
+    "test_gym_nodes.py::test_the_example_reach_node_reaches_its_goals":
         "test_gym_nodes.py::test_an_episode_has_the_bits_of_the_engine",
     "trials/test_trial_nodes.py::test_measures_of_a_slower_node_use_only_the_states_of_its_ticks":
         "trials/test_trial_nodes.py::test_a_node_has_the_same_runs_as_its_law_in_python",
