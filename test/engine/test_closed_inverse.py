@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Inverse dynamics of closed loops: the forces of the actuators that cause a given motion."""
+"""Inverse dynamics finds the actuator forces that cause a given motion of a closed loop."""
 
 from dataclasses import replace
 

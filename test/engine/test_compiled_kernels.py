@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The LLVM code of kernels: which functions it calls, and how often it loads a number."""
+"""Kernels call functions that are marked apart, and load no number again without need."""
 
 import numpy as np
 import pytest

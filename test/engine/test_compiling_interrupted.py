@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""While a kernel compiles: Ctrl-C, garbage collection, and deep recursion."""
+"""A compilation of kernels survives Ctrl-C, garbage collection and deep recursion."""
 
 import gc
 import resource

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Contact between moving bodies: momentum, impacts, stacks, grasps, and the contact law."""
+"""Contact between moving bodies keeps momentum, and gives right impacts, stacks and grasps."""
 
 import pickle
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Contact between boxes: faces that partly overlap, crossing edges, and gaps."""
+"""Two boxes have the right contact points for overlapping faces, crossing edges and gaps."""
 
 import numpy as np
 import pytest

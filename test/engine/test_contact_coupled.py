@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Contact combined with couplings, drives, loops, inverse dynamics and joint forces."""
+"""Contact works together with couplings, drives, loops, inverse dynamics and joint forces."""
 
 import os
 import pickle

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which geometries can touch: contype and conaffinity, exclusions, overlaps at the start."""
+"""contype, conaffinity, exclusions and overlaps at the start decide what can touch."""
 
 import itertools
 

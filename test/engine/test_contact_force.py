@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The force law at a contact point, and the sums of contact forces."""
+"""The force at a contact point follows the contact law, and bodies get the sums of forces."""
 
 import warnings
 
@@ -51,7 +51,7 @@ def test_the_effective_mass_of_a_point_mass_is_its_mass():
 
 @pytest.mark.parametrize("depth", [1e-6, 1e-4, 0.02])
 @pytest.mark.parametrize("leaving", [-3.0, -0.01, 0.0, 0.001, 0.1, 3.0])
-def test_the_normal_force_is_that_of_a_spring_and_a_damper(depth, leaving):
+def test_the_normal_force_is_the_force_of_a_spring_and_a_damper(depth, leaving):
     """The force is k depth - b v, but never negative."""
     f = force(point(), depth, (0.0, 0.0, leaving))
     expected = [0.0, 0.0, max(0.0, K * depth - B * leaving)]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Contact compared with MuJoCo's, as far as the two contact models agree.
+"""Contact agrees with MuJoCo where the two contact models agree.
 
 Both engines have compliant contacts and Coulomb friction, in MuJoCo with an elliptic cone. Results
 that do not depend on the compliance must be equal.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Obstacles of several shapes: bodies rest on them and do not fall through."""
+"""Bodies rest on obstacles of several shapes, and do not fall through them."""
 
 import numpy as np
 import pytest

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Contact points between two moving geometries: closed forms, symmetry, keys, many poses."""
+"""Two moving geometries have the right contact points and keys in many poses."""
 
 import itertools
 import os

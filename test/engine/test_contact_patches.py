@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Friction of lines and faces acts as with even pressure: spins, wheels, tracks, tipping."""
+"""Friction of lines and faces acts as under even pressure, when bodies spin, roll or tip."""
 
 import numpy as np
 import pytest

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Contact points of geometries with fixed planes, boxes and spheres, from all sides."""
+"""Geometries have the right contact points with planes, boxes and spheres from all sides."""
 
 import numpy as np
 import pytest

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The scenes of examples/contact_scenes.py, and some others with contact."""
+"""Scenes of examples/contact_scenes.py and further scenes move as expected."""
 
 import runpy
 from pathlib import Path

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A step uses the contact forces at its end: its equations, order and energy."""
+"""A step satisfies its equations with the contact forces at its end, and adds no energy."""
 
 import numpy as np
 import pytest

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Surfaces: restitution, pairs of stiffnesses and dampings, torsional and rolling friction."""
+"""Surfaces of two bodies decide restitution, stiffness, damping and kinds of friction."""
 
 import numpy as np
 import pytest

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Contact with height fields: comparisons with planes and closed forms, and rest on bumps."""
+"""Contact with height fields agrees with planes and closed forms, and bodies rest on bumps."""
 
 import numpy as np
 import pytest

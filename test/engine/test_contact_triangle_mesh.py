@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Contact with triangle meshes: comparisons with boxes, height fields and closed forms."""
+"""Contact with triangle meshes agrees with boxes, height fields and closed forms."""
 
 import itertools
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Belts: bodies on a moving surface with Coulomb friction agree with closed forms."""
+"""Bodies on a moving belt with Coulomb friction move as in closed forms."""
 
 import numpy as np
 import pytest

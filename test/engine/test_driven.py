@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Joints whose motion is a given function of time: v_J = S qd + sigma(t)."""
+"""Driven joints have a given function of time as their motion: v_J = S qd + sigma(t)."""
 
 import numpy as np
 import pytest

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Every robot of example-robot-data falls for a second, with default options."""
+"""Every robot of example-robot-data can fall for a second with default options."""
 
 import numpy as np
 from support import pairs, robots

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A table in a robot's own URDF, which the first moving link touches only if asked."""
+"""A robot's first moving link touches a table in the robot's URDF only on request."""
 
 import numpy as np
 import pytest

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Machine code on disk: it is reused, damaged files are replaced, and no file is needed."""
+"""Kernels reuse machine code on disk, replace damaged files, and work without files."""
 
 import logging
 import os

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Mechanisms with closed loops: positions in closed form, and the drift of long runs.
+"""Mechanisms with closed loops move as in closed forms, and drift little in long runs.
 
 The tolerances are a few times the measured drifts; `-s` prints the drift of each run.
 """
@@ -74,7 +74,7 @@ def moving(m, d, times=40, steps=25):
 
 
 @pytest.mark.parametrize("name", RANKS)
-def test_rank_and_mobility_are_as_listed(name):
+def test_mechanisms_have_the_listed_rank_and_mobility(name):
     m = model(name)
     # start away from qpos0, which may be a singular pose
     start = rb.random_qpos(m, np.random.default_rng(3)) if m.nroll == 0 else m.qpos0

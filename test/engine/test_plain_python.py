@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Kernels as plain Python and on symbols, and the package without ROS."""
+"""Kernels run as plain Python and on symbols, and the package works without ROS."""
 
 import os
 import pickle

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Springs in joints, spring-dampers between points, and limits of multi-dof joints."""
+"""Springs in joints, spring-dampers and limits of multi-dof joints have the right forces."""
 
 from dataclasses import replace
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Joint types that a user defines by a jcalc function, and motions that a user defines."""
+"""A user can define joint types by a jcalc function, and motions of driven joints."""
 
 import copy
 import pickle

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Yaw-pitch-roll joints near a pitch of a quarter turn: no NaN, and d.nsingular counts them.
+"""Yaw-pitch-roll joints near a pitch of a quarter turn cause no NaN; d.nsingular counts them.
 
 At a quarter turn the yaw and roll axes coincide, so the joint cannot rotate about one direction.
 Near it, slow rotations need large angle rates.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Checks of responses of a simulator's standard services."""
+"""Check the responses of a simulator's standard services."""
 
 from support.refusals import worded
 

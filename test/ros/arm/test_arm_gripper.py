@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The gripper of an arm, with a clock set by hand: old states, unmeasured states, late holds."""
+"""An arm's gripper handles old or incomplete states and late holds; the test sets the clock."""
 
 import math
 from types import SimpleNamespace

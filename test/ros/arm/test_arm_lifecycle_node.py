@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Lifecycle of the arm controller: transitions, refused starts, and signals during a start."""
+"""The arm controller makes lifecycle transitions, refuses bad starts, and ends at signals."""
 
 import signal
 

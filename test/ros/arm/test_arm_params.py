@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The arm controller's parameters: defaults, ranges, and the library's settings they set."""
+"""The arm controller's parameters have defaults and ranges, and set the library's settings."""
 
 import math
 from dataclasses import fields

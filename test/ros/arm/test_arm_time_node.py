@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The age of a simulated arm's states is measured by the simulator's clock."""
+"""The controller measures the age of a simulated arm's states by the simulator's clock."""
 
 import signal
 import time

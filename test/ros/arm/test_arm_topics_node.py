@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Topics of the arm controller: outputs, a namespace, and hostile messages."""
+"""The arm controller publishes its topics, also in a namespace, and survives hostile messages."""
 
 import re
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Computed torque over DDS, in lock-step: fast trajectories against PD control, and payloads."""
+"""Computed torque tracks fast trajectories better than PD control, also with payloads."""
 
 import numpy as np
 import pytest

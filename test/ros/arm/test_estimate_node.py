@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The payload and the friction of an arm in mode gravity, estimated over DDS."""
+"""Services over DDS estimate the payload and the friction of an arm in mode gravity."""
 
 import re
 from pathlib import Path

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Each fault in the table of docs/guides/arm_faults.md is provoked between two processes.
+"""A test provokes each fault in the table of docs/guides/arm_faults.md between two processes.
 
 A driver between the simulated arm and its controller sends false states, other nodes interfere,
 or a control law fails. After a blind fault the states stay wrong, so the controller goes silent.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The arm controller with a preset: its topics, its log, and refused starts."""
+"""A preset gives the arm controller topics and settings, and a wrong preset is refused."""
 
 import pytest
 

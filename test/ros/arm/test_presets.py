@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Presets of arms: their files, names and joints, drivers without efforts, and the log."""
+"""Presets of arms give names, joints and limits, also for drivers without efforts."""
 
 import re
 from dataclasses import replace

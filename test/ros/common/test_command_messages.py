@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Parsing commands: their modes and lock-step stamps, without a node."""
+"""The parser finds the modes and the lock-step stamps of commands, without a node."""
 
 import math
 from array import array

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Files in config/: parameters exist and have allowed values; RViz's file fits the topics."""
+"""Files in config/ name existing parameters with allowed values, and RViz's file fits."""
 
 from pathlib import Path
 

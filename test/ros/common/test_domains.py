@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""ROS domains that belong to one process."""
+"""No two processes of the tests get the same ROS domain."""
 
 import socket
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Grippers without ROS: presets, limits, widths and forces, and how goals end."""
+"""Grippers without ROS apply presets and limits, convert widths and forces, and end goals."""
 
 import math
 from types import SimpleNamespace

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The sources of the message packages: fields, dependencies, and when they are built again."""
+"""The sources of the message packages are complete, and a change builds them again."""
 
 import importlib.util
 import re

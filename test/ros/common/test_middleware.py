@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""RMW_IMPLEMENTATION names a middleware that is not installed, or Python has no ROS 2."""
+"""A node reports in one line that its middleware or ROS 2 itself is missing."""
 
 import os
 import subprocess

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Declared parameters: types, defaults and ranges, also of both nodes."""
+"""Declared parameters of both nodes have types, defaults and ranges."""
 
 import math
 

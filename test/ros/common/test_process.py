@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Starts, signals and ends of the processes of both nodes."""
+"""The processes of both nodes start, handle signals and end cleanly."""
 
 import os
 import signal

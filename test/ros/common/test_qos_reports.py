@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reports of incompatible QoS between real nodes, in both executors."""
+"""Real nodes report incompatible QoS in both executors."""
 
 import pytest
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The robot of a node: its file, its xacro arguments, and the parameter `scene`."""
+"""A node finds its robot by a file, xacro arguments and the parameter `scene`."""
 
 import threading
 from types import SimpleNamespace

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Many requests come while a server is busy: it answers each of them later."""
+"""A busy server later answers each of many requests."""
 
 import threading
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Messages on joint_trajectory: their conversion to trajectories, and refusals."""
+"""Messages on joint_trajectory become trajectories or are refused."""
 
 import math
 from array import array

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Packages that `rbdyn moveit` writes, as Pinocchio, urdf_parser_py and our readers read them."""
+"""Pinocchio, urdf_parser_py and our readers can read the packages of `rbdyn moveit`."""
 
 import ast
 import re

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A node with a file of actuators: they move the joints and appear in joint_states."""
+"""Actuators of a file move the joints of a node, and joint_states has their efforts."""
 
 import pytest
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Services that attach links to each other and start belts in a running simulator."""
+"""Services attach links to each other and start belts in a running simulator."""
 
 import numpy as np
 import pytest

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A node that simulates a control box: clients connect to it, and a wrong box is refused."""
+"""Clients connect to a control box that a node simulates, and a wrong box is refused."""
 
 import importlib.util
 import json

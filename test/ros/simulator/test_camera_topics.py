@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Pictures of depth and colour cameras, as subscribers and recordings get them."""
+"""Subscribers and recordings get the pictures of depth and colour cameras."""
 
 import io
 import json

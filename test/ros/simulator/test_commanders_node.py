@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Commands on every command topic, in real time, and their effect on the robot."""
+"""Commands on every command topic act on the robot in real time."""
 
 import pytest
 

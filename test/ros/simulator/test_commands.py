@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Commands over DDS: they are accepted or refused as a whole, expire, and are clamped."""
+"""Commands over DDS are accepted or refused as a whole, expire, and are clamped."""
 
 import math
 

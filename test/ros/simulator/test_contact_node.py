@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A robot that falls on the floor, over DDS."""
+"""A robot falls and stays on the floor, but a robot without contact falls through it."""
 
 import pytest
 

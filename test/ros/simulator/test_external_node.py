@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Topics ~/external_effort and ~/external_wrench of both nodes, for known wrenches."""
+"""The topics ~/external_effort and ~/external_wrench of both nodes show known wrenches."""
 
 import re
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Faults that are set at run time: their effects on joint_states and commands."""
+"""Faults that are set at run time change joint_states and the effect of commands."""
 
 import numpy as np
 import pytest

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Changes of parameters at run time, over DDS: refusals, and the effect of valid changes."""
+"""Valid changes of parameters act at run time, and invalid changes are refused."""
 
 import time
 from array import array

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The example lockstep_controller.py, run as a user runs it."""
+"""The example lockstep_controller.py works when it is run as a user runs it."""
 
 import os
 import re

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Mimic joints and closed loops, over DDS."""
+"""A node simulates mimic joints and closed loops."""
 
 from pathlib import Path
 

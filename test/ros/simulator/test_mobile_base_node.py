@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Mobile bases over DDS: they drive closed squares; odometry, transforms and refusals."""
+"""Mobile bases drive closed squares over DDS, and publish odometry and transforms."""
 
 import importlib.util
 import math

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Obstacles of a scene as entities of a running simulator, over DDS."""
+"""Obstacles of a scene are entities of a running simulator."""
 
 import math
 

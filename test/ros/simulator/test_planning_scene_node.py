@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The published planning scene, when move_group applies its differences."""
+"""The planning scene that move_group gets follows spawned, attached and deleted objects."""
 
 import numpy as np
 import pytest

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The example push_joint.py, run as a user runs it."""
+"""The example push_joint.py works when it is run as a user runs it."""
 
 import os
 import re

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Readings of lidars and range sensors, as subscribers and recordings get them."""
+"""Subscribers and recordings get the readings of lidars and range sensors."""
 
 import math
 import threading

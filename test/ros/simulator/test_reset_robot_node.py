@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whether each kind of reset keeps payload and gravity, and gives the hash of a fresh start."""
+"""Resets keep payload and gravity as documented, and equal states have equal hashes."""
 
 import pytest
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Stamps and states on the topics after ResetSimulation with each scope."""
+"""After ResetSimulation with each scope the topics have the right stamps and states."""
 
 import pytest
 

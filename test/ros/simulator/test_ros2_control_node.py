@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The real controller manager with rbdyn_hardware; skipped if ros2_control is not installed."""
+"""The real controller manager controls a simulated robot through rbdyn_hardware."""
 
 from __future__ import annotations
 

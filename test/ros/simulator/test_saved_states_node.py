@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""~/save_state and ~/load_state: after loading, a lock-step run repeats bit by bit."""
+"""After ~/load_state a lock-step run repeats the future of the saved state bit for bit."""
 
 import pytest
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`rbdyn sim --scene`: the scene's objects on topics, in services and in recordings."""
+"""With `rbdyn sim --scene` topics, services and recordings have the scene's objects."""
 
 from pathlib import Path
 

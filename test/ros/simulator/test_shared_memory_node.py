@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A node with a C client over shared memory: lock-step, sensors, and the log."""
+"""A C client controls a node through shared memory in lock-step, and reads sensors."""
 
 import mmap
 import os

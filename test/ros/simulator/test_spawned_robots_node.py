@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Robots that are spawned into a running simulator and commanded, over DDS."""
+"""Robots can be spawned into a running simulator, and then move by commands over DDS."""
 
 from types import SimpleNamespace
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Objects that are spawned into a running simulator and deleted again, over DDS."""
+"""Objects can be spawned into a running simulator over DDS, and deleted again."""
 
 import itertools
 import os

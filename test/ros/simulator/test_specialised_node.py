@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A node that simulates with specialised code, and robots that cannot be specialised."""
+"""A node simulates with specialised code, and refuses robots without such code."""
 
 from pathlib import Path
 

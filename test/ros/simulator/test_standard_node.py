@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Services of simulation_interfaces and rbdyn_interfaces, with a real simulator."""
+"""Services of simulation_interfaces and rbdyn_interfaces act on a real simulator."""
 
 import numpy as np
 import pytest

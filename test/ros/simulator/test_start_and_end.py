@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Wrong starts and clean ends of the simulator: messages, exit codes, no tracebacks."""
+"""Wrong starts and ends of the simulator give messages and exit codes, but no tracebacks."""
 
 import contextlib
 import signal

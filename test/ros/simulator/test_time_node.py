@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Paused and resumed time: nodes with use_sim_time, stamps on all topics, repeated messages."""
+"""Pauses of simulated time act on nodes with use_sim_time, on stamps and on messages."""
 
 import time
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Topics of the simulator: their content, stamps and QoS."""
+"""The topics of the simulator have the right content, stamps and QoS."""
 
 import time
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Topics lowcmd and lowstate of a simulated Go2, and a policy that uses these topics."""
+"""A policy controls a simulated Go2 by the topics lowcmd and lowstate."""
 
 import ctypes
 import math

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The simulator's view in a real browser: what its buttons and sliders do to the simulation."""
+"""Buttons and sliders of the simulator's view in a real browser act on the simulation."""
 
 import contextlib
 import importlib.util

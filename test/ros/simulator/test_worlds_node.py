@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Worlds that are loaded into a running simulator, over DDS."""
+"""Services over DDS find worlds, and load them into a running simulator."""
 
 from pathlib import Path
 

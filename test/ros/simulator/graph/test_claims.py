@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Claims that simulators make on topics: their order, and how they are announced."""
+"""Simulators announce claims on topics, and of two claims one has priority."""
 
 import json
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Faults of joints that are added to a robot while it is simulated."""
+"""Joints that are added to a robot during a simulation can have faults."""
 
 import numpy as np
 import pytest

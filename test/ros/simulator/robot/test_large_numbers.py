@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Refusals of numbers that are too large to simulate, and of hostile names."""
+"""A simulator refuses numbers that are too large to simulate, and hostile names."""
 
 from types import SimpleNamespace
 

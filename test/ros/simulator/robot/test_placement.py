@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Setting joint positions of a robot with attached objects."""
+"""Setting a joint position moves attached objects, but no other joint and no other object."""
 
 import numpy as np
 import pytest

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Resets that end the goals of grippers and the twist of a mobile base, and resets that do not."""
+"""Only some resets end the goals of grippers and the twist of a mobile base."""
 
 from types import SimpleNamespace
 

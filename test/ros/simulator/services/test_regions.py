@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Regions that filter entities: their overlaps with boxes agree with sampled points."""
+"""The overlaps of regions, which filter entities, with boxes agree with sampled points."""
 
 from types import SimpleNamespace
 

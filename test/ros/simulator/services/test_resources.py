@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Files and texts that requests name by a path, a URI or their content, without a node."""
+"""A request can give a file by path or URI, or a text; the tests need no node."""
 
 from pathlib import Path
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Services and topics that change a simulation, over DDS, with a stand-in for the robot."""
+"""Services and topics change a simulation over DDS; the robot is a replacement."""
 
 import threading
 from types import SimpleNamespace

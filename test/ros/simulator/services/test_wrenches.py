@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""External wrenches: their effect, refusals, and their arrows in RViz."""
+"""External wrenches act on a robot and have arrows in RViz, or are refused."""
 
 import itertools
 from types import SimpleNamespace

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Warnings in the log about the simulation of a robot."""
+"""The log warns of problems in the simulation of a robot."""
 
 from dataclasses import replace
 from types import SimpleNamespace

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""When the stamp of a command counts as too old."""
+"""A command that answers a state is refused if this state is too old."""
 
 import pytest
 from support.refusals import refused

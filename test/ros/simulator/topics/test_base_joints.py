@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A car that reverses: its steering angles stay within their limits and do not jump."""
+"""The steering angles of a car that reverses stay within their limits and do not jump."""
 
 import math
 

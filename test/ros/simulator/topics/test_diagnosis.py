@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Levels of the diagnostics just below and above their limits, and their messages."""
+"""Diagnostics have the right levels just below and above each limit, and messages."""
 
 import re
 from dataclasses import replace

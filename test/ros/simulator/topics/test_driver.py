@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Compensation inside a simulated arm, and measured efforts that exclude it."""
+"""A simulated arm can compensate gravity itself, and its measured efforts exclude that."""
 
 from types import SimpleNamespace
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Commands of a mobile base after lost states and resets; the test passes each state."""
+"""A mobile base gets commands after lost states, and twists from before a reset are too old."""
 
 from types import SimpleNamespace
 

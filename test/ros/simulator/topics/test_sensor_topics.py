@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Sensor readings, as subscribers get them over DDS."""
+"""Subscribers get sensor readings over DDS."""
 
 import numpy as np
 import pytest

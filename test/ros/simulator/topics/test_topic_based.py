@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Messages of ros2_control's topic-based hardware, and its sample configuration."""
+"""Messages of topic-based hardware become commands, and the sample configuration fits."""
 
 import math
 from pathlib import Path

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Functions that return a changed copy of a world, without a loop and a node."""
+"""Functions return changed copies of a world; the tests need no loop and no node."""
 
 from dataclasses import fields, replace
 
