@@ -393,7 +393,7 @@ def test_strict_false_repairs_a_urdf_and_is_refused_for_a_saved_model(tmp_path):
 @pytest.mark.parametrize("floating_base", [False, True])
 def test_the_state_of_the_repaired_icub_stays_finite(floating_base):
     m = rb.load_urdf(find("icub.urdf"), floating_base, strict=False)
-    assert m.dof_inertia0.min() > 1e-6  # it is 2e-13 without the repair
+    assert m.dof_inertia0.min() > 1e-6  # without the repair: 2e-13
     _shake(m)
 
 

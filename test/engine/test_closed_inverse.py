@@ -189,7 +189,7 @@ def test_an_impossible_acceleration_leaves_forces_at_joints_without_actuators():
 
 
 def test_a_driven_joint_in_a_loop_needs_the_same_force_as_a_free_joint():
-    """For the same motion, qfrc_driven equals the force along the joint when it is free."""
+    """For the same motion, qfrc_driven equals the force along a free joint."""
     motion = rb.Trajectory((-0.2, 0.1, 0.5, 0.8), ((1.0,), (1.4,), (0.8,), (1.0,)), True)
     s = mechanisms.five_bar().drive("shoulder_2", motion)
     m, free = rb.build(s), rb.build(mechanisms.five_bar())

@@ -704,7 +704,7 @@ def test_a_driven_slide_pushes_a_cube():
 
 
 def test_a_closed_loop_pushes_a_ball():
-    """A loop joint connects the tips of two arms; it stays closed while they push a ball."""
+    """A loop joint connects the tips of two arms, and stays closed while the arms push a ball."""
     system = rb.SystemBuilder("loop", base="world")
     for name, x in (("crank", 0.0), ("rocker", 0.3)):
         bar = rb.shapes.box((0.02, 0.02, 0.3), mass=0.5, at=rb.pose((0, 0, 0.15)))

@@ -147,7 +147,7 @@ def thrown(names, damping):
 
 @pytest.mark.parametrize("damping", [0.0, 0.7])
 def test_bodies_that_do_not_touch_accelerate_as_in_separate_scenes(damping):
-    """One cube touches only the floor, two touch each other; the solver treats them separately."""
+    """One cube touches the floor, and two cubes touch each other; the solver separates them."""
     whole = thrown(("alone", "low", "high"), damping)
     assert whole.nmutual > 0
     assert whole.ncon > whole.nmutual

@@ -295,7 +295,7 @@ def test_a_robot_without_geometries_causes_no_warning_about_contacts():
 
 
 def test_two_obstacles_touch_two_geometries():
-    """Each of the four pairs has its own contact; they are ordered by geometry, then obstacle."""
+    """Each of the four pairs has a contact; contacts are ordered by geometry, then by obstacle."""
     skin = rb.Surface(stiffness=1000.0)
     system = touching.free(touching.POINT, MASS, skin)
     system.geometry("ball", "body", rb.Sphere(0.1), origin=rb.pose((0, 0, 0.05)), surface=skin)

@@ -263,7 +263,7 @@ def test_a_coin_rolls_in_a_circle(ground):
 
 
 def test_a_box_that_tumbles_on_a_large_sphere_gains_no_energy():
-    """Contact points must stay at corners: if they moved as on a face, they would add energy."""
+    """Contact points must stay at corners, because points that move as on a face add energy."""
     m, turn, w = on("a large sphere", touching.CUBE), Rotation.from_rotvec([0.9, 0.1, 0.0]), 6.0
     low = min((turn.apply(x) for x in np.ndindex(2, 2, 2)), key=lambda x: x[2])
     centre = 0.2 * (turn.apply([0.5, 0.5, 0.5]) - low)
@@ -341,7 +341,7 @@ def test_viscous_friction_slows_a_box_exponentially():
 
 
 def test_viscous_friction_does_not_brake_a_hovering_box():
-    """The box hovers so low that contact points are listed, but they carry nothing."""
+    """The box hovers so low that contact points are listed, but without a force."""
     m, _ = slope(rb.Box((0.6, 0.6, 0.01)), 0.0, 0.0, viscosity=2.0)
     m.opt.gravity = np.zeros(3)
     d = touching.placed(m, (0, 0, 0.005 + 1e-5), linear=(1.0, 0.0, 0.0))

@@ -300,7 +300,7 @@ def test_solving_by_blocks_and_by_dofs_gives_the_same_motion(damping, integrator
 
 
 def test_the_rounded_positive_part_approximates_the_exact_function():
-    """It differs from max(0, x) by e at 0 and by e^2 / |x| far away; its derivative is exact."""
+    """The error of max(0, x) is e at 0, and e^2 / |x| far away; the derivative is exact."""
     for x in (-3.0, -0.2, 0.0, 0.2, 3.0):
         part, slope = positive_part(x, 0.1)
         more, less = positive_part(x + 1e-6, 0.1)[0], positive_part(x - 1e-6, 0.1)[0]

@@ -296,7 +296,7 @@ def test_near_pairs_are_found_in_order_even_if_they_exceed_the_list():
     assert d.contact_geom.tolist() == m.push_geom[: d.ncon].tolist()
 
 
-#: Program: a box turns 1 um above another one; print how often a step computes their gap.
+#: Program: a box turns 1 um above another one; print how often a step computes the gap.
 TURNING = """
 import numpy as np
 import rbdyn_ros as rb

@@ -115,7 +115,7 @@ def test_robots_fall_on_the_floor_and_stay_above_it(name):
     assert np.isfinite([*d.qpos, *d.qvel]).all()
     assert d.ncon > 0
     assert d.contact_dist[: min(d.ncon, m.ncontact)].min() > -2e-3
-    assert abs(rb.com_velocity(m, d)).max() < 1.0  # it may still swing
+    assert abs(rb.com_velocity(m, d)).max() < 1.0  # limbs may still swing
     rb.kinematics(m, d)
     lowest = min(touching.corners(m, d, g)[:, 2].min() for g in range(m.ngeommoving))
     assert lowest > -2e-3

@@ -18,7 +18,7 @@ SIDEWAYS = Rotation.from_euler("x", 90, degrees=True)
 ALONG = Rotation.from_euler("y", 90, degrees=True)
 CUBE = tuple(itertools.product((-0.1, 0.1), repeat=3))
 
-#: Shapes and orientations in which they are 0.2 m high, so their centres slide at 0.1 m.
+#: Shapes with orientations in which the shapes are 0.2 m high, so the centres are at 0.1 m.
 SLIDING = {
     "ball": (rb.Sphere(0.1), Rotation.identity()),
     "box": (touching.CUBE, Rotation.identity()),

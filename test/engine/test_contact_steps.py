@@ -274,7 +274,7 @@ def test_no_surface_is_too_stiff_for_a_step(integrator, surface):
 
 @pytest.mark.parametrize("h", [0.001, 0.002, 0.005])
 def test_a_body_at_rest_does_not_creep(h):
-    """Its position stays the same to 1e-12 m for 5 s."""
+    """The position of the body changes by less than 1e-12 m in 5 s."""
     m = rb.build(touching.free(touching.CUBE))
     m.opt.timestep = h
     d = touching.placed(m, (0.0, 0.0, 0.1))

@@ -167,7 +167,7 @@ def test_a_ball_in_a_valley_touches_both_sides():
 @pytest.mark.parametrize("cells", [4, 80])
 @pytest.mark.parametrize(("yaw", "height"), [(90, 0.2 * np.hypot(1.0, 0.6)), (45, 0.0), (0, 0.38)])
 def test_a_cylinder_in_a_valley_touches_both_sides(yaw, height, cells):
-    """A cylinder along the valley touches with its side, a cylinder across it with its rims."""
+    """A cylinder along the valley touches with the side, and a cylinder across with the rims."""
     valley = grid(lambda x, _y: 0.6 * np.abs(x), (4.0, 4.0), (cells + 1, cells + 1))
     m = body(rb.Cylinder(0.2, 0.6), (valley,))
     x = 0.02 if yaw == 90 else 0.0
@@ -224,7 +224,7 @@ def test_no_body_falls_through_bumpy_terrain(shape):
 
 
 def test_a_box_rests_on_a_slope_up_to_the_friction_angle():
-    """At 99 % of the friction angle the box rests; above it slides with g (sin - mu cos)."""
+    """At 99 % of the friction angle the box rests; above, the box slides at g (sin - mu cos)."""
     for part, sign in ((0.99, 0), (1.5, 1)):
         m = body(SHAPES["box"], (grid(lambda x, _y, s=0.5 * part: -s * x, (20.0, 4.0)),), 0.5)
         angle = np.arctan(0.5 * part)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """qfrc_driven has the force of a joint driven over time after forward, step and inverse.
 
-The reference is a twin in which the joint is free: the computed force gives it the same motion.
+The reference is a system in which the joint is free; the computed force gives the same motion.
 """
 
 import numpy as np

@@ -82,7 +82,7 @@ def test_steps_in_flight_are_of_second_order():
 
 
 def test_the_centre_of_mass_of_a_tumbling_body_falls_straight_down():
-    """The centre of mass makes Euler steps of free fall, though it is off the body's origin."""
+    """The centre of mass, away from the body's origin, makes Euler steps of free fall."""
     m = body()
     d = rb.make_data(m)
     d.qvel[3:] = 5.0, 20.0, 3.0

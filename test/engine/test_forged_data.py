@@ -12,7 +12,7 @@ from support.systems import everything, register
 import rbdyn_ros as rb
 from rbdyn_ros.model.declared.data_fields import DATA_FIELDS
 
-#: Integer fields that belong to the state, so results depend on them.
+#: Names of integer fields of the state, on which results depend.
 STATE = (
     *(
         "drive_mode",
@@ -26,7 +26,7 @@ STATE = (
     ),
     *("nstick", "stick_key", "nunsolved"),
 )
-#: Integer fields that kernels write before they read them.
+#: Names of integer fields that kernels write before reading.
 INTS = [field.name for field in DATA_FIELDS if field.kind == "int" and field.name not in STATE]
 
 HOSTILE = (-1, 2**40, -(2**63))
@@ -68,7 +68,7 @@ def all_parts():
 
 
 def pile():
-    """Return two cubes that touch each other; one of them has a drive mode."""
+    """Return a Model and Data of two cubes that touch each other; one cube has a drive mode."""
     system = rb.SystemBuilder("pile", base="world").floor()
     for name, kind in (("low", "planar"), ("high", "floating")):
         system.body(name, rb.shapes.box((0.1, 0.1, 0.1), mass=1.0))
@@ -101,7 +101,7 @@ def results(m, d, forge):
 
 @pytest.mark.parametrize("value", HOSTILE)
 def test_no_result_depends_on_old_integers_in_a_data(system, value):
-    """Kernels write every index, rank and counter before they read it."""
+    """Kernels write every index, rank and counter before reading the number."""
     m, d = system
 
     def forge(each):

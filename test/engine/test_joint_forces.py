@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Joint forces balance the forces on each body; they agree with closed forms and MuJoCo."""
+"""Joint forces balance the forces on each body, and agree with closed forms and MuJoCo."""
 
 from dataclasses import replace
 
@@ -353,7 +353,7 @@ def test_two_supports_share_the_weight_of_a_beam():
 
 @pytest.mark.parametrize("seed", range(6))
 def test_loop_forces_agree_with_maximal_coordinates(seed):
-    """Without redundant equations joint forces are unique, so they equal those of RBDA 3.7."""
+    """Without redundant equations joint forces are unique, and equal the forces of RBDA 3.7."""
     description = trees.auto_tree(7, 1.4, kinds=trees.LIBRARY, seed=seed + 40, reversals=0.4)
     loop = trees.library_joint(
         "loop", "spherical", ("link2", rb.Pose((0.1, 0.0, 0.0))), ("link7", rb.Pose()),

@@ -95,7 +95,7 @@ print(groups.__file__, groups.rotated.stats.cache_path)
 
 
 def test_copies_of_the_package_share_their_code(tmp_path):
-    """For example a checkout and a script beside it, or a workspace and a clone beside it."""
+    """Copies are, for example, the files of a workspace and of a clone beside this workspace."""
     shutil.copytree(ROOT / "rbdyn_ros", tmp_path / "rbdyn_ros")
     found = []
     for place in (ROOT, tmp_path):
@@ -315,7 +315,7 @@ print("scipy.linalg" in sys.modules)
 
 
 def test_loading_cached_code_does_not_import_the_compiler():
-    """Before it compiles, Numba imports scipy.linalg; loading cached code must not."""
+    """Numba imports scipy.linalg before compiling, but loading cached code must not import it."""
     command = [sys.executable, "-c", WARM]
     for _ in range(2):  # the first process may still compile
         done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)

@@ -115,7 +115,7 @@ def test_set_drive_unlocks_a_locked_drive():
 
 
 def test_joints_outside_a_locked_loop_keep_moving():
-    """A pendulum next to the loop swings as if it were alone."""
+    """A pendulum next to the loop swings like a pendulum without the loop."""
     system = mechanisms.four_bar(**BARS)
     system.body("bob", mechanisms.bar(0.3))
     system.joint("swing", "revolute", "ground", "bob", xyz=(1, 0, 0), **mechanisms.HINGE)

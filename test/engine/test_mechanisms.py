@@ -296,7 +296,7 @@ def test_a_delta_robot_on_springs_moves_for_a_minute(record_property):
 
 @pytest.mark.parametrize("name", ["five_bar", "pantograph"])
 def test_mechanisms_with_two_degrees_of_freedom_swing_without_drift(name, record_property):
-    """They start at rest, so they stay away from poses in which their bars are folded flat."""
+    """Mechanisms that start at rest stay away from poses in which the bars are folded flat."""
     if name == "five_bar":
         m = model(name)
         d = started(m, speed=0.0, shoulder_1=-1.8, shoulder_2=-1.2)

@@ -47,7 +47,7 @@ def test_a_rolling_ball_has_five_position_and_three_velocity_freedoms():
     d.qpos[3:] = np.roll(Rotation.from_rotvec([1.0, 2.0, 0.5]).as_quat(), 1)
     see_constraints(m, d)
     assert np.abs(d.efc_pos).max() < 1e-16
-    d.qpos[2] = 0.01  # but it must touch the ground
+    d.qpos[2] = 0.01  # but the ball must touch the ground
     see_constraints(m, d)
     np.testing.assert_allclose(d.efc_pos, [0.01, 0.0, 0.0], atol=1e-16)
 

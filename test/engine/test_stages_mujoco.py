@@ -90,7 +90,7 @@ def check_velocity(case, m, d, mm, md):
 
 
 def without_qacc(m, d):
-    """Return cfrc_sum, and the sums of cfrc_bias towards the root, which it must equal."""
+    """Return cfrc_sum, and the sums of cfrc_bias towards the root that cfrc_sum must equal."""
     total = d.cfrc_bias.copy()
     for i in range(m.nbody - 1, 0, -1):
         total[m.body_parentid[i]] += total[i]

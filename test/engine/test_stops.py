@@ -17,7 +17,7 @@ INERTIA = MASS * LENGTH**2 + 1e-3
 
 
 def pendulum(kind="continuous", axis=(0, 1, 0), integrator="implicit_damping", **joint):
-    """Return a Model of a light rod with a heavy end; it is level at 0 and falls towards +."""
+    """Return a Model of a level light rod with a heavy end, which falls to positive angles."""
     builder = rb.SystemBuilder("pendulum").body("rod", ROD)
     m = rb.build(builder.joint("hinge", kind, "base", "rod", axis=axis, **joint))
     m.opt.integrator, m.opt.exact_stops = integrator, True

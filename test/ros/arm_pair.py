@@ -123,7 +123,7 @@ class Pair:
         self.until(lambda: self.arm.rows and self.said)
 
     def _hear(self):
-        """Subscribe to the status again, which brings the newest status if it was lost."""
+        """Subscribe to the status again, so that a lost newest status arrives."""
         if self._status is not None:
             self.peer.node.destroy_subscription(self._status)
         heard = lambda message: self.said.append(message.data)  # noqa: E731
@@ -173,7 +173,7 @@ class Pair:
             assert said == "", (name, said)
 
     def arm_it(self, mode="gravity"):
-        """Arm the arm in a mode as soon as it rests; wait until it is armed."""
+        """Arm the arm in a mode as soon as the arm rests, and wait until it is armed."""
         self.do(mode)
         self.arm.rest(0.04)
         self.until_arming(lambda why: why == "")

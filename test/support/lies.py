@@ -114,7 +114,7 @@ def late(memory, state, time, lag):
 
 @liar
 def stalls(_memory, state, time, length, period=np.inf):
-    """Drop all states in the first `length` [s] of each period [s]."""
+    """Drop all states in the first `length` [s] of each `period` [s]."""
     return [] if time % period < length else [state]
 
 

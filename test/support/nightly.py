@@ -395,7 +395,7 @@ INSTEAD = {
         "ros/test_graph_tools.py::test_missing_names_are_reported_after_a_bounded_wait",
     "ros/arm/test_arm_client.py::test_a_real_controller_follows_a_path":
         "ros/arm/test_arm_client.py::test_follow_returns_when_the_arm_reaches_its_goal",
-    "ros/arm/test_estimate_node.py::test_a_payload_is_estimated_and_applied":
+    "ros/arm/test_estimate_node.py::test_services_estimate_and_apply_a_payload":
         "identification/test_online_payload.py::"
         "test_a_payload_is_estimated_if_the_arm_adds_its_own_gravity",
     "ros/arm/test_positions_node.py::test_an_arm_with_a_trajectory_controller_follows_lines":

@@ -21,9 +21,9 @@ SERVES = re.compile(
     r"^(?:make sim\b|(?:\.venv/bin/)?(?:rbdyn (?:sim|view|replay(?!.*--film))\b|arm_controller\b"
     r"|python examples/gravity_node\.py))"
 )
-#: Output of these commands when they are ready.
+#: Pattern of the text that these commands print when they are ready.
 READY = re.compile(r"simulating '|controlling '|fastest joint|http://")
-#: Output of a simulator when it is ready; it opens its page before.
+#: Pattern of the text that a simulator prints when it is ready, after opening its page.
 SIMULATES = re.compile(r"simulating '")
 #: Texts by which a controller refuses to arm while states are late, as on a busy machine.
 LATE = re.compile(r"the clock of the states|the newest state is|states come at")

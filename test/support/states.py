@@ -95,10 +95,10 @@ def move(m, d, h, velocity):
 
 
 def moved(kind, q, u):
-    """Return the positions q of one joint, moved by u: added, or multiplied by exp(u).
+    """Return the positions of one joint after a displacement u from the positions q.
 
-    Rotations and poses are multiplied. If the velocity of F_s is given in its own axes, F_s moves
-    along a screw: pose <- pose exp(u).
+    Numbers are added, and rotations and poses are multiplied by exp(u). If the velocity of F_s is
+    given in the axes of F_s, F_s moves along a screw: pose <- pose exp(u).
     """
     if kind in SIXDOF:
         return sixdof_moved(q, u, in_successor=kind == JointType.SIXDOF_FS)

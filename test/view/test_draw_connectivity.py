@@ -40,7 +40,7 @@ def linkage(loop="J4", names=("ground", "crank", "rod", "slider")):
 
 
 @pytest.mark.parametrize("suffix", [*STARTS, ".PNG"])
-def test_a_graph_is_written_in_each_picture_format(tmp_path, suffix):
+def test_draw_connectivity_writes_each_picture_format(tmp_path, suffix):
     path = tmp_path / f"graph{suffix}"
     draw_connectivity(linkage(), path)
     assert path.read_bytes().startswith(STARTS[suffix.lower()])

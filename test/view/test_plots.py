@@ -165,7 +165,7 @@ def test_a_figure_has_the_contact_forces_of_the_most_loaded_bodies():
 
 
 @pytest.mark.parametrize("suffix", [".png", ".svg", ".pdf"])
-def test_a_run_is_drawn_in_each_file_format(tmp_path, suffix):
+def test_draw_run_writes_each_file_format(tmp_path, suffix):
     m = arm()
     run = run_of(m, commanded=commanded(m, np.array([0.5, 1.0]), np.array([1.0, 2.0])))
     path = tmp_path / f"run{suffix}"

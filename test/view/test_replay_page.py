@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A page in a real browser plays, pauses and steps a recording; a player does so without it."""
+"""A player plays, pauses and steps a recording, also by the buttons of a page in a browser."""
 
 import numpy as np
 import pytest

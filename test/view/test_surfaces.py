@@ -104,7 +104,7 @@ def test_a_placeholder_is_a_small_magenta_octahedron():
 
 
 def bent(angle):
-    """Return two triangles at an angle [rad] with a common edge, which they list twice."""
+    """Return vertices and faces of two triangles at an angle [rad]; both list the common edge."""
     up = [math.cos(angle), 0.0, math.sin(angle)]
     corners = [[0, 0, 0], [0, 1, 0], [-1, 0, 0], [0, 0, 0], up, [0, 1, 0]]
     return np.array(corners, float), np.array([[0, 1, 2], [3, 4, 5]])

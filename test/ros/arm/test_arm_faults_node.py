@@ -29,7 +29,7 @@ ROWS = ("name", "position", "velocity", "effort")
 
 @pytest.fixture
 def relayed(simulate, control, peer):
-    """Yield a UR5 and its controller, with a relay between them that changes the states."""
+    """Yield a UR5 and its controller, and a relay that changes the states between both."""
     relay = Relay(peer)
     relay.change = turned_round
     remap = {"joint_states": "relayed_states"}
@@ -157,7 +157,7 @@ def garbage(pair, relay):
 
 
 def gone(pair, relay):
-    """The link breaks both ways: the controller goes silent, the arm's watchdog brakes it."""
+    """The link breaks in both directions: the controller sends nothing, and the arm brakes."""
     pair.peer.trigger("simulator/clear_wrenches")  # a push would move the held arm
     before, speed = pair.arm.position, pair.arm.speed
     assert pair.peer.set_parameters({"faults.link_loss": True}) == [""]
@@ -169,7 +169,7 @@ def gone(pair, relay):
 
 
 def test_a_blind_answer_has_the_stamp_of_a_state(relayed):
-    """A driver that refuses old stamps thus accepts all answers to a state, or none of them."""
+    """A driver that refuses old stamps then accepts either all answers to a state or none."""
     pair, relay = relayed
     stamps, answers, spoilt = set(), [], []
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A gripper of a controlled arm: its goals reach the simulated hand only while it is armed."""
+"""Goals of a gripper reach the simulated hand only while the arm is armed."""
 
 import pytest
 

@@ -239,7 +239,7 @@ def test_payloads_can_be_set_by_service_and_by_topic(peer, robot):
     expected = loaded.inverse(robot.qpos, zeros, zeros) - Twin().inverse(robot.qpos, zeros, zeros)
     np.testing.assert_allclose(found.effort, expected, **CLOSE)
     message = InertiaStamped()
-    message.header.frame_id = "panda_hand"  # mass 0 removes it
+    message.header.frame_id = "panda_hand"  # mass 0 removes the payload
     publisher = peer.publisher(InertiaStamped, "/arm/payload")
     peer.insist(publisher, message, lambda: not robot.arm.payloads)
     found = answered(peer, GetGravityEffort, "get_gravity_effort", use_current_state=True)

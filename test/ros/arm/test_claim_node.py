@@ -57,7 +57,7 @@ def another_device(pair, _):
 
 
 def a_counted_device(pair, _):
-    """If rclpy hides the senders, a publisher is a rival until it has named other joints."""
+    """If rclpy hides senders, a publisher counts as a rival until it sends other joints."""
     publisher = pair.peer.publisher(JointState, "joint_states")
     ends(pair, "holding")
     assert "/joint_states" in pair.said[-1]  # the node can still be unknown

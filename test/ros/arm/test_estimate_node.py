@@ -44,7 +44,7 @@ def load():
     return message
 
 
-def test_a_payload_is_estimated_and_applied(simulate, control, peer, tmp_path):
+def test_services_estimate_and_apply_a_payload(simulate, control, peer, tmp_path):
     real = rough(tmp_path)
     pair = start_pair(
         lambda *words, **how: simulate(*(w.replace(str(SEVEN), str(real)) for w in words), **how),
@@ -73,7 +73,7 @@ def test_a_payload_is_estimated_and_applied(simulate, control, peer, tmp_path):
     pair.arm_it()
     loads, first = peer.publisher(InertiaStamped, "simulator/payload"), len(pair.arm.rows)
     loads.publish(load())
-    pair.arm.until_moving(first, 0.02, lambda: loads.publish(load()))  # the load lowers it
+    pair.arm.until_moving(first, 0.02, lambda: loads.publish(load()))  # the load lowers the arm
     assert ask(True)[0]
     assert ask(True) == (False, "the estimate of the payload already runs")
     peer.until(lambda: len(found) > 1 and len(spreads) > 1, 120.0)

@@ -138,7 +138,7 @@ SCENARIOS = {
 
 @pytest.fixture(scope="module")
 def lied_to(shared):
-    """Yield a UR5, its controller, and a driver between them that can lie."""
+    """Yield a UR5, its controller, and a driver between both that can send false states."""
     driver = LyingDriver(shared.peer)
     given = {"remap": {"joint_states": "relayed_states"}, "prelude": FAILING_LAW, **TIGHT}
     given["simulated_clock"] = "false"

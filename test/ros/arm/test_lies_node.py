@@ -72,7 +72,7 @@ SCENES = {
 
 @pytest.fixture
 def lied_to(simulate, control, peer, request):
-    """Yield a UR5, its controller, and a driver between them that can lie."""
+    """Yield a UR5, its controller, and a driver between both that can send false states."""
     # without --lies the machine may be busy, so the simulator waits for each command
     every = request.config.getoption("--lies") is not None
     driver = LyingDriver(peer, paced=not every)

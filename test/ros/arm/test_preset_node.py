@@ -93,7 +93,7 @@ def test_an_arm_with_the_driver_of_its_preset_floats(simulate, control, peer):
 
 
 def test_the_start_up_test_refuses_an_arm_with_a_wrong_setting(simulate, control, peer):
-    """The arm compensates gravity, but a parameter overrides the preset and denies it."""
+    """The arm compensates gravity, but a parameter that overrides the preset says otherwise."""
     pair, commands = behind_the_driver(simulate, control, peer, robot_compensates_gravity="false")
     pair.arm.rest(0.04)
     pair.until_arming(lambda why: "where the model needs" in why)

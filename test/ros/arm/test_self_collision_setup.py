@@ -147,7 +147,7 @@ def test_the_start_is_refused_if_a_given_srdf_cannot_be_used(content, tmp_path):
 
 
 def test_missing_meshes_and_overlaps_at_zero_positions_are_logged():
-    """The mesh of one link is missing; the other links are so long that they overlap at zero."""
+    """The mesh of one link is missing, and the other links are long and overlap at zero."""
     document = text(SHAPE.replace("0.7", "2.5")).replace(
         SHAPE.replace("0.7", "2.5"), '<mesh filename="package://nowhere/a.stl"/>', 1
     )

@@ -116,7 +116,7 @@ def test_only_a_gripper_that_hardly_moves_stalls_after_the_timeout():
 
 def test_without_measured_velocities_position_changes_show_that_a_gripper_moves():
     monitor = GripperMonitor(0.0, 1, values(goal_tolerance=1e-3), state(position=0.04))
-    for k in range(101):  # closes for 10 s at 2 mm/s, with noise of 0.2 mm; then it rests
+    for k in range(101):  # closing for 10 s at 2 mm/s with noise of 0.2 mm, then rest
         position = 0.04 - 2e-4 * k + 2e-4 * (-1) ** k
         assert monitor.ending(state(0.1 * k, position), False) is None
     assert monitor.ending(state(10.5, 0.02), False) is None

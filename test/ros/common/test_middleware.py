@@ -74,7 +74,7 @@ def test_a_missing_or_broken_ros_is_reported_in_one_line(tmp_path, start, rclpy,
 
 @pytest.mark.parametrize("start", ["cli.main(['sim'])", "__main__.arm_controller()"])
 def test_a_missing_package_of_a_node_is_reported(start):
-    """The message names this package; it does not say that ROS 2 is missing."""
+    """The message names this package, and does not say that ROS 2 is missing."""
     hidden = "import sys; sys.modules['sensor_msgs'] = None"
     command = [sys.executable, "-c", f"{hidden}; from rbdyn_ros import cli, __main__; {start}"]
     done = subprocess.run(command, capture_output=True, text=True, check=False)

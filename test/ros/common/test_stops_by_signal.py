@@ -430,7 +430,7 @@ def test_a_controller_sends_no_old_efforts_after_its_process_was_paused(storm, e
 
 @pytest.mark.parametrize("entry", ["simulator", "arm_controller"])
 def test_a_second_start_names_the_process_that_already_runs(simulate, control, entry):
-    """A stopped process does not answer, so the second start finds it by its process."""
+    """A stopped process does not answer, so the second start searches the list of processes."""
     robot = "-p", f"urdf:={ROBOT}"
     begin = {
         "simulator": lambda wait: simulate("--ros-args", *robot, entry="node", wait=wait),

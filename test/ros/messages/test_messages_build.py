@@ -54,7 +54,7 @@ def test_all_packages_are_built(tmp_path):
 
 def test_nothing_is_built_if_ros_is_installed(environment, monkeypatch):
     monkeypatch.setattr(build, "rclpy_is_a_wheel", lambda: False)
-    monkeypatch.setattr(build, "build", lambda _: pytest.fail("it builds"))
+    monkeypatch.setattr(build, "build", lambda _: pytest.fail("a package is built"))
     build.provide()
 
 

@@ -144,7 +144,7 @@ def test_a_falling_body_is_attached_where_it_is_at_that_moment(simulate, peer, a
     count = len(poses)
     peer.until(lambda: len(poses) > count + 5)
     fallen()
-    assert np.diff(heights).max() < 1e-9  # it is not moved back up
+    assert np.diff(heights).max() < 1e-9  # the cube never moves up
     assert place(state("cube"))[2] == pytest.approx(heights[-1], abs=1e-9)
 
 

@@ -28,11 +28,11 @@ def test_a_quadruped_falls_and_stays_on_the_floor(simulate, peer):
     states = peer.collect(JointState, "joint_states")
     peer.until(lambda: odometry)
     standing = odometry[0].pose.pose.position.z
-    assert standing > 0.2  # it stands on straight legs, not in the floor
+    assert standing > 0.2  # the robot stands on straight legs, not in the floor
     assert peer.call(SetBool, "/simulator/pause", SetBool.Request(data=False)).success
     peer.until(lambda: odometry[-1].pose.pose.position.z < 0.6 * standing)  # the legs fold
     peer.until(lambda: max(map(abs, states[-1].velocity)) < 0.05)
-    assert odometry[-1].pose.pose.position.z > 0.03  # the floor holds it
+    assert odometry[-1].pose.pose.position.z > 0.03  # the floor holds the robot
     assert simulator.end() == 0
 
 

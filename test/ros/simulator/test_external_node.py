@@ -60,7 +60,7 @@ def test_a_known_push_and_weight_are_estimated_within_two_percent(
     states = peer.hear(JointState, "joint_states", 100)
 
     def settles(wrench_of):
-        """Wait until both estimates agree with the wrench, and check that they still do later."""
+        """Wait until both estimates agree with the wrench, and check this again later."""
 
         def exact():
             d = rb.make_data(m)

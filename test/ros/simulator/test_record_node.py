@@ -39,7 +39,7 @@ def record(urdf, path, *more):
 
 
 def state_hash(run, k, tick):
-    """Return the hash of recorded state number k, as ~/state_hash computes it at this tick."""
+    """Return the hash of recorded state number k; ~/state_hash computes the same at this tick."""
     digest = hashlib.sha256(np.int64(tick).tobytes())
     digest.update(run.qpos[k].tobytes())
     digest.update(run.qvel[k].tobytes())
@@ -300,7 +300,7 @@ def test_a_recorded_state_is_a_valid_message_with_all_its_numbers():
     ],
 )
 def test_installed_types_have_the_definitions_of_rosbags(typename):
-    """We make definitions from message classes; they must equal those in the package rosbags."""
+    """Definitions made from message classes must equal the definitions in the package rosbags."""
     from rosbags.typesys import get_types_from_msg
 
     ours = get_types_from_msg(definition(typename), typename)[typename][1]

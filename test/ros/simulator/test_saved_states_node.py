@@ -118,7 +118,7 @@ def test_bad_requests_are_refused(simulate, peer, ask, two_joints):
 def test_after_loading_a_state_the_node_does_not_repeat_later_joint_states(
     simulate, peer, ask, two_joints
 ):
-    """A paused node repeats its last joint_states, but not if they are later than the state."""
+    """A paused node repeats its last joint_states, unless these are later than a loaded state."""
     given = ("start_paused:=true", "faults.state_delay:=0.002")
     simulate(two_joints, "--ros-args", *(w for p in given for w in ("-p", p)))
     assert ask(srv.SaveState, "save_state", name="begin").success

@@ -21,7 +21,7 @@ from rbdyn_ros.runtime.loop import Loop
 from rbdyn_ros.runtime.settings import LoopSettings
 from rbdyn_ros.share import bundled_robot
 
-# as in tf2; the depth suffices for several publishers
+# tf2 uses this QoS; the depth suffices for several publishers
 ALL_LATCHED = QoSProfile(depth=100, durability=DurabilityPolicy.TRANSIENT_LOCAL)
 
 PARAMETERS = """

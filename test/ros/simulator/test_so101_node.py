@@ -109,7 +109,7 @@ def test_the_arm_picks_the_cube_and_a_dataset_records_it(simulate, peer, tmp_pat
 
 
 def check_dataset(recording, folder):
-    """Convert the recording to a dataset; assert that it has the joints and camera pictures."""
+    """Convert the recording to a dataset; assert that the dataset has joints and pictures."""
     pytest.importorskip("pyarrow", reason="pyarrow is not installed")
     pytest.importorskip("av", reason="av is not installed")
     words = ["dataset", recording, "-o", folder, "--fps", 10, "--task", "pick up the cube"]

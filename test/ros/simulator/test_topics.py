@@ -26,7 +26,7 @@ def stamp_of(state):
 
 
 def stands(peer, states):
-    """Wait until two states have the same stamp, as time stands; return the stamp [ns]."""
+    """Wait until two states have the same stamp, because time is paused; return it [ns]."""
     peer.until(lambda: len(states) > 1 and stamp_of(states[-1]) == stamp_of(states[-2]))
     return stamp_of(states[-1])
 
@@ -213,7 +213,7 @@ def test_the_first_by_name_of_two_robots_that_start_together_publishes_the_clock
     left.wait_for("simulating '")
     right.wait_for("simulating '")
     assert publishes(left) or publishes(right)
-    if publishes(left) and publishes(right):  # they did not discover each other in time
+    if publishes(left) and publishes(right):  # the nodes did not discover each other in time
         right.wait_for("/clock has another publisher")
     else:
         peer.until(lambda: peer.node.count_publishers("/clock") == 1)

@@ -15,7 +15,7 @@ NAMES = ("a", "b")
 
 
 class MovingRobot:
-    """A stand-in for a robot with two objects; each read of its state advances it by a tick."""
+    """A replacement for a robot with two objects, which moves on by a tick at each read."""
 
     name = ""
 

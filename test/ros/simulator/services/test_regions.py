@@ -31,7 +31,7 @@ def test_empty_bounds_give_no_region():
 
 
 def test_a_region_overlaps_a_rotated_cube_only_if_they_share_a_point():
-    """The cube has edges of 2 m; rotated by 45 degrees it extends to x = sqrt(2)."""
+    """The cube has edges of 2 m, and extends to x = sqrt(2) after a rotation by 45 degrees."""
     turned = Rotation.from_euler("z", 45, degrees=True).as_quat()[[3, 0, 1, 2]]
     cube = PlacedShape(Box((2.0, 2.0, 2.0)), Pose((0.0, 0.0, 0.0), tuple(turned)))
     for way, overlaps in ((-1e-6, True), (1e-6, False)):

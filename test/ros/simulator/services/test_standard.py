@@ -357,7 +357,7 @@ def test_entities_can_be_filtered_by_tags_that_a_client_has_set(ask, simulation)
     assert len(simulation.entities.infos) == 2
 
 
-def test_the_state_of_an_entity_is_returned(ask, simulation):
+def test_get_entity_state_returns_the_state_of_an_entity(ask, simulation):
     states = ask(GetEntitiesStates, "get_entities_states")
     assert list(states.entities) == ["arm", "rail"]
     answer = ask(GetEntityState, "get_entity_state", entity="rail")

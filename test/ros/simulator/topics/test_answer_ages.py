@@ -32,7 +32,7 @@ def stamp(tick):
         (ages(), 0),
         (ages(), -MS),
         (ages(), stamp(0) + 1),  # from another clock
-        (ages(), BASE % MS),  # from before the first tick
+        (ages(), BASE % MS),  # a stamp before the first tick
         (ages(0.0), stamp(0)),
         (ages(newest=-1), stamp(0)),
         (ages(factor=10.0), stamp(0)),  # 1 s, which takes 0.1 s of wall time
