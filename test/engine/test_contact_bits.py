@@ -85,7 +85,7 @@ def test_threads_give_the_same_bits_as_step(name):
             assert qvel[k].tobytes() == v.tobytes()
 
 
-def test_two_processes_give_equal_bits():
+def test_simulations_in_two_processes_have_equal_bits():
     """Both processes simulate the scenes in the same order, from the last to the first."""
     expected, runs = [], []
     for name in reversed(SCENES):

@@ -117,7 +117,7 @@ def test_a_contact_can_carry_the_weight_of_the_whole_tree():
     assert d.contact_force[0, 2] == pytest.approx(30.01 * touching.G, rel=1e-12)
 
 
-def test_given_stiffness_and_damping_are_used():
+def test_a_contact_has_the_given_stiffness_and_damping():
     m = point(stiffness=1234.0, damping=56.0)
     assert force(m, 0.01, (0, 0, -0.1))[2] == pytest.approx(12.34 + 5.6, rel=1e-13)
     soft = point(stiffness=1.0)  # a given stiffness has no lower bound
@@ -212,7 +212,7 @@ def test_contact_forces_rotate_with_the_scene(seed):
 
 
 @pytest.mark.parametrize("height", [-3.0, 0.25, 100.0])
-def test_a_floor_may_have_any_height(height):
+def test_the_force_depends_on_the_depth_below_a_floor_of_any_height(height):
     m = point(height=height)
     d = touching.placed(m, (0.0, 0.0, height - 2.0**-10))
     rb.inverse(m, d)

@@ -78,7 +78,7 @@ def test_implicit_steps_include_mimic_and_driven_joints(integrator):
 
 
 @each_integrator
-def test_driven_velocities_are_met(integrator):
+def test_implicit_steps_give_driven_dofs_their_velocities(integrator):
     """Driven dofs get the given velocity; the other dofs satisfy their rows of the equations."""
     m = trees.build(trees.auto_tree(6, 1.3, kinds=trees.SIMPLE, seed=2, damping=0.2))
     m.opt.integrator, m.opt.timestep = integrator, 0.01

@@ -330,7 +330,7 @@ def out_of_bounds(t, q, qd, qdd):
         (out_of_bounds, "IndexError"),
     ],
 )
-def test_a_wrong_motion_is_refused(motion, fault):
+def test_a_motion_function_with_an_error_is_refused(motion, fault):
     with refused(rb.ModelError, "user-function", "joint 'j'") as caught:
         driven(motion)
     assert fault in str(caught.value)

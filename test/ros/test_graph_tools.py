@@ -107,7 +107,7 @@ def test_services_can_be_called_and_parameters_set(tool, peer):
     assert (status, "refuses size = 3" in err, "--ros-args -p size:=3" in err) == (1, True, True)
 
 
-def test_misspelled_names_are_reported(tool, peer, monkeypatch):
+def test_the_commands_report_misspelled_names(tool, peer, monkeypatch):
     monkeypatch.setattr(graph_tools, "WAIT", 3.0)
     for words, text in (
         (("param", "list", "/per"), "the nodes of ROS_DOMAIN_ID"),

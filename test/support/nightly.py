@@ -391,7 +391,7 @@ INSTEAD = {
     "ros/simulator/test_start_and_end.py::test_ctrl_c_ends_a_simulator_that_compiles":
         "engine/test_compiling_interrupted.py::"
         "test_ctrl_c_ends_a_compilation_while_llvm_calls_python",
-    "ros/test_graph_tools.py::test_misspelled_names_are_reported":
+    "ros/test_graph_tools.py::test_the_commands_report_misspelled_names":
         "ros/test_graph_tools.py::test_missing_names_are_reported_after_a_bounded_wait",
     "ros/arm/test_arm_client.py::test_a_real_controller_follows_a_path":
         "ros/arm/test_arm_client.py::test_follow_returns_when_the_arm_reaches_its_goal",
@@ -446,7 +446,7 @@ INSTEAD = {
         "description/test_collisions.py::test_every_real_robot_is_read_with_all_its_meshes",
     "engine/test_long_chain.py::test_a_long_chain_read_from_a_urdf_equals_the_built_chain":
         "description/test_urdf_legal.py::test_ten_thousand_links_are_read",
-    "engine/test_contact_bits.py::test_two_processes_give_equal_bits":
+    "engine/test_contact_bits.py::test_simulations_in_two_processes_have_equal_bits":
         "engine/test_contact_bits.py::test_bits_do_not_depend_on_earlier_calls",
     "rollouts/test_contact_fields.py::"
     "test_a_robot_whose_other_geometry_touches_terrain_runs_on_the_engine":

@@ -121,7 +121,7 @@ def test_the_client_returns_efforts_by_name(client, controller):
     assert found == {"panda_joint3": g[2], "panda_joint2": g[1]}
 
 
-def test_every_argument_reaches_the_service(client, controller, monkeypatch):
+def test_each_argument_of_the_client_reaches_the_service(client, controller, monkeypatch):
     """Only the requests are checked here; test_arm_services checks the answers."""
     asked = []
 
@@ -408,7 +408,7 @@ def test_succeeded_has_the_same_number_as_in_ros():
     assert SUCCEEDED == GoalStatus.STATUS_SUCCEEDED
 
 
-def test_missing_packages_are_reported(client, monkeypatch):
+def test_calls_without_message_packages_are_refused(client, monkeypatch):
     def missing(*_):
         raise ImportError("missing")
 

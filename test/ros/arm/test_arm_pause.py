@@ -100,7 +100,7 @@ def test_no_state_from_before_a_pause_is_answered(peer, topics):
 
 
 @pytest.mark.parametrize("paused", [False, True])
-def test_stamps_that_jump_back_are_answered(peer, topics, paused):
+def test_the_controller_answers_states_whose_stamps_jump_back(peer, topics, paused):
     """Otherwise the arm would get no more efforts. Stamps before 1970 are included."""
     driver = Driver(peer, topics)
     topics._controller._blind.s.blind_time = 60.0  # longer than any pause

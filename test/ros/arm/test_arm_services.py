@@ -301,7 +301,7 @@ def test_ik_finds_a_configuration_without_collisions(peer, robot):
     assert d.model is m
 
 
-def test_bad_poses_are_refused(peer, robot):
+def test_get_ik_refuses_invalid_poses_and_fields(peer, robot):
     pose = pose_at((0.4, 0.0, 0.4), np.eye(3))
     far = pose_at((4.0, 0.0, 0.4), np.eye(3))
     for fields in (
@@ -416,7 +416,7 @@ REFUSED = [
 
 
 @pytest.mark.parametrize(("query", "fields", "code", "element"), REFUSED)
-def test_bad_requests_are_refused(held, query, fields, code, element):
+def test_queries_refuse_invalid_requests(held, query, fields, code, element):
     queries = ArmQueries(held)
     request = KINDS[query].Request(**{"use_current_state": True, **fields})
     with refused(RbdynError, code, element):

@@ -184,7 +184,7 @@ def test_status_reads_the_estimate_once_while_a_run_begins(running):
         running.estimate._run = run
 
 
-def test_an_unexpected_error_is_shown(running, monkeypatch):
+def test_the_status_shows_an_unexpected_error_of_an_estimate(running, monkeypatch):
     monkeypatch.setattr(OnlinePayload, "update", lambda *_: 1 / 0)
     running.ask(True)
     running.feed()

@@ -110,7 +110,7 @@ def test_a_goal_gives_feedback_and_succeeds(peer, arm, goals):
     assert arm.stops == 0
 
 
-def test_feedback_is_sent_repeatedly(peer, goals):
+def test_the_action_sends_feedback_repeatedly(peer, goals):
     handle = goals.send(there([0.5, 0.25]))
     peer.until(lambda: len(goals.feedback) >= 10)
     handle.cancel_goal_async()
@@ -248,7 +248,7 @@ def test_a_fault_aborts_the_goal(arm, goals):
     assert ended.result.error_string == "joint 'lift' is at 3, beyond its limit 2"
 
 
-def test_closing_aborts_the_goals(peer, arm, action, goals):
+def test_closing_the_action_aborts_its_goal(peer, arm, action, goals):
     handle = goals.send(there([1.0, 0.5]))
     peer.until(lambda: goals.feedback)
     ended = handle.get_result_async()
@@ -302,7 +302,7 @@ REFUSED = {
 
 
 @pytest.mark.parametrize("case", REFUSED)
-def test_bad_goals_are_refused(arm, goals, capfd, case):
+def test_the_action_refuses_invalid_goals(arm, goals, capfd, case):
     goal = there([1.0, 0.5])
     spoil, found = REFUSED[case]
     spoil(goal)

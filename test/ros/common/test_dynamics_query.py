@@ -122,7 +122,7 @@ def test_the_jacobian_agrees_with_pinocchio(file, reference):
 
 
 @each_arm
-def test_external_wrenches_are_included(file):
+def test_inverse_dynamics_of_a_query_can_include_external_wrenches(file):
     case = Case(file)
     model, data, q, v, k = case.model, case.data, case.q, case.v, case.theirs
     # this link's centre of mass is away from its frame
@@ -153,7 +153,7 @@ def test_external_wrenches_are_included(file):
     assert np.abs(free.inverse_dynamics - answer.inverse_dynamics).max() > 0.01
 
 
-def test_passive_forces_are_optional():
+def test_inverse_dynamics_of_a_query_can_include_passive_forces():
     case = Case("panda.urdf")
     m = case.m
     fields = {"inverse_dynamics": True, "include_gravity": True}
@@ -232,7 +232,7 @@ REFUSED = [
 
 
 @pytest.mark.parametrize(("fields", "element"), REFUSED)
-def test_bad_queries_are_refused(fields, element):
+def test_queries_with_invalid_fields_are_refused(fields, element):
     with refused(rb.RbdynError, "dynamics-query", element):
         Dynamics().answer(Case("ur5_robot.urdf").now, Query(**fields))
 

@@ -135,7 +135,7 @@ REFUSED = [
 
 
 @pytest.mark.parametrize("built", REFUSED, ids=range(len(REFUSED)))
-def test_bad_trajectories_are_refused(parser, built):
+def test_invalid_messages_of_trajectories_are_refused(parser, built):
     with refused(rb.RbdynError, "request"):
         parser.parse(built, NOW)
 
@@ -145,7 +145,7 @@ def test_positions_may_exceed_a_limit_by_a_rounding_error(parser):
     assert parser.parse(at_limits, NOW).positions[0, 0] == 2.0 + 5e-10
 
 
-def test_too_many_points_are_refused(parser):
+def test_a_trajectory_with_too_many_points_is_refused(parser):
     same = point(0.0, [0.0])
     with refused(rb.RbdynError, "request"):
         parser.parse(message(["lift"], *[same] * (MOST_POINTS + 1)), NOW)

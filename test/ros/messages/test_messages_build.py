@@ -45,7 +45,7 @@ def test_packages_are_written_from_field_lists(name, tmp_path):
         assert text.count("---") == {"msg": 0, "srv": 1, "action": 2}[kind]
 
 
-def test_all_packages_are_built(tmp_path):
+def test_package_folders_writes_the_sources_of_all_packages(tmp_path):
     folders = package_folders(tmp_path)
     assert [folder.name for folder in folders] == package_names()
     assert folders[0] == share_dir() / "rbdyn_interfaces"
@@ -67,7 +67,7 @@ def test_messages_are_built_again_only_for_other_versions(environment, monkeypat
     assert len(built) == count
 
 
-def test_changed_fields_change_the_version(monkeypatch, tmp_path):
+def test_changed_fields_of_messages_change_the_versions(monkeypatch, tmp_path):
     before = build._versions()
     assert before == build._versions()
     for path in LISTS.glob("*.ini"):

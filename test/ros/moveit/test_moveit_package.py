@@ -100,7 +100,7 @@ def test_the_controller_has_the_joints_of_the_chain_in_the_srdf(package):
     assert ours["joints"] == moving
 
 
-def test_limits_match_the_urdf(package):
+def test_joint_limits_yaml_has_the_velocity_limits_of_the_urdf(package):
     joints = URDF.from_xml_string(package.urdf.read_bytes()).joint_map
     limits = package.yaml("joint_limits")["joint_limits"]
     for name, row in limits.items():

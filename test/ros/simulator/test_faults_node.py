@@ -94,7 +94,7 @@ def steps(simulate, peer, two_joints):
     simulator.end_well()
 
 
-def test_encoders_have_a_bias(steps):
+def test_faults_give_encoders_a_bias_a_resolution_and_noise(steps):
     assert list(steps.step().position) == [1.25, 0.0]
     steps.fault(encoder_bias=[0.5, -0.5])
     assert list(steps.step().position) == [1.75, -0.5]

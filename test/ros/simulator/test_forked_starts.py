@@ -62,7 +62,7 @@ def test_a_forked_process_has_its_own_arguments_output_and_exit_status(
     assert said.endswith("the end\n")
 
 
-def test_signals_end_the_process(start):
+def test_signals_end_a_forked_process(start):
     for number, status in ((signal.SIGTERM, -15), (signal.SIGINT, -2), (signal.SIGKILL, -9)):
         process, path = start(SLEEPS)
         while "ready" not in path.read_text():

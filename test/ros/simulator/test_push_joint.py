@@ -38,7 +38,7 @@ def test_the_example_pushes_a_joint_and_prints_its_motion(simulate, domain, two_
     assert float(rows[-1][2]) == 0.5
 
 
-def test_wrong_arguments_are_refused(simulate, domain, two_joints):
+def test_the_example_push_joint_refuses_wrong_arguments(simulate, domain, two_joints):
     simulate(two_joints)
     for arguments, words in (
         (["trun"], "there is no joint 'trun'; the robot has lift, turn"),

@@ -92,7 +92,7 @@ def test_a_lockstep_run_with_noise_and_delays_repeats_after_loading_a_state(
     assert ask(srv.LoadState, "load_state", name="half").state_hash == begin
 
 
-def test_bad_requests_are_refused(simulate, peer, ask, two_joints):
+def test_unknown_names_and_too_many_saved_states_are_refused(simulate, peer, ask, two_joints):
     simulate(two_joints, "--ros-args", "-p", "start_paused:=true")
 
     def refused(kind, service, name, code):

@@ -174,7 +174,7 @@ WORLD = "test/fuzz/seeds/good/sdf.world.sdf"
 
 
 @pytest.mark.parametrize("words", [(WORLD,), ("--scene", WORLD)], ids=["file", "scene"])
-def test_a_world_of_gazebo_is_simulated(simulate, peer, words):
+def test_the_simulator_can_simulate_a_world_of_gazebo(simulate, peer, words):
     """A model with a joint, an object and two obstacles are read from the world file."""
     simulate(*words, "--paused")
     objects = peer.collect(TFMessage, "object_poses")

@@ -151,7 +151,7 @@ LOCKSTEP = "time_mode is 'lockstep' with 2 robots"
         (["robots:=[a, 'b/c', '2d', a]"], ROBOTS),
     ],
 )
-def test_bad_robots_are_refused(simulate, arguments, words):
+def test_a_simulator_refuses_invalid_parameters_of_several_robots(simulate, arguments, words):
     simulator = simulate("--ros-args", "-p", *arguments, wait=False)
     assert simulator.process.wait(60.0) == 2
     assert words in simulator.text()

@@ -94,7 +94,7 @@ def test_ctrl_c_ends_a_simulator_that_waits_for_a_robot(simulate):
         (["-p", "gravity:=[0, 0, -9.81]"], "with a decimal point, as in [0.0,"),
     ],
 )
-def test_bad_parameters_are_refused(simulate, arguments, words):
+def test_a_simulator_with_invalid_parameters_does_not_start(simulate, arguments, words):
     simulator = simulate("--ros-args", *arguments, wait=False)
     assert simulator.process.wait(120.0) == 2
     assert words in simulator.text()
@@ -102,7 +102,7 @@ def test_bad_parameters_are_refused(simulate, arguments, words):
 
 
 @fresh_start
-def test_bad_robots_are_refused(simulate, tmp_path):
+def test_a_simulator_with_an_invalid_robot_file_does_not_start(simulate, tmp_path):
     path = tmp_path / "cycle.urdf"
     path.write_text(CYCLE)
     for argument, words in ((path, "cycle"), (tmp_path / "none.urdf", "none.urdf")):

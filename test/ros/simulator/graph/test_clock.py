@@ -22,12 +22,12 @@ def test_the_clocks_of_ended_and_later_simulators_are_ignored():
 
 
 @pytest.mark.parametrize("heard", [True, False])
-def test_a_later_simulator_does_not_publish(heard):
+def test_a_later_simulator_does_not_publish_the_clock(heard):
     assert decides(heard=heard, earlier=True, waited=0.0) is False
 
 
 @pytest.mark.parametrize("other", ["/first", "/then"])
-def test_a_node_that_receives_the_clock_of_another_node_does_not_publish(other):
+def test_a_node_that_receives_a_clock_does_not_publish_the_clock(other):
     # there may be one more node
     assert decides([other], heard=True, waited=DISCOVERY - 0.1) is None
     assert decides([other], heard=True) is False

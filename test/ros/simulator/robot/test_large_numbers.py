@@ -32,7 +32,7 @@ def test_numbers_up_to_the_limit_are_allowed(numbers):
 
 
 @pytest.mark.parametrize("numbers", [(1.1e6,), (0, -1e160), (np.nan,), (2e6, -np.inf)])
-def test_larger_numbers_are_refused(numbers):
+def test_check_magnitude_refuses_numbers_above_the_limit(numbers):
     with refused(rb.RbdynError, "request"):
         check_magnitude("it", numbers, 1e6)
 

@@ -26,7 +26,7 @@ def bounds(kind, *points):
     return SimpleNamespace(type=kind, points=corners, **types)
 
 
-def test_empty_bounds_give_no_region():
+def test_region_of_returns_none_for_empty_bounds():
     assert region_of(bounds(EMPTY)) is None
 
 
@@ -83,7 +83,7 @@ def test_overlaps_of_regions_agree_with_sampled_points(shape):
         bounds(BOX, (0, 0, 0), (np.inf, 0, 0)),
     ],
 )
-def test_invalid_regions_are_refused(wrong):
+def test_region_of_refuses_invalid_bounds(wrong):
     with pytest.raises(RbdynError) as caught:
         region_of(wrong)
     worded("request", caught.value)

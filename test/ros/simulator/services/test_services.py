@@ -219,7 +219,7 @@ def send(peer, kind, name, message, answers):
     peer.repeat(lambda: publisher.publish(message), lambda: len(answers) > seen)
 
 
-def test_topics_change_the_simulation(peer, robot):
+def test_messages_on_topics_change_the_simulation(peer, robot):
     wrench, body, gravity = WrenchStamped(), InertiaStamped(inertia=BODY), Vector3Stamped()
     wrench.header.frame_id = body.header.frame_id = "left/tool_flange"
     wrench.wrench.force.x, gravity.vector.y = 4.0, 9.0

@@ -310,7 +310,7 @@ def entities(ask, **fields):
     return list(answer.entities), result_of(answer)
 
 
-def test_entities_are_listed_by_filters(ask, simulation):
+def test_get_entities_lists_entities_by_filters(ask, simulation):
     assert entities(ask) == (["arm", "rail"], OK)
     assert entities(ask, filter="^a.m$") == (["arm"], OK)
     assert entities(ask, filter="(a+)+$" * 20) == ([], FAILED)

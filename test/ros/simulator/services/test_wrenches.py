@@ -82,7 +82,7 @@ def test_joint_efforts_of_a_wrench_follow_from_the_jacobian(two_joints, link, ax
         {"point": (2e3, 0, 0)},
     ],
 )
-def test_bad_wrenches_are_refused(arm, given):
+def test_wrench_on_refuses_invalid_arguments(arm, given):
     arguments = {
         "link": "hand",
         "point": POINT,

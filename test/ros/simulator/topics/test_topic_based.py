@@ -55,7 +55,7 @@ def rows(command):
     return dict(zip(command.dofs.tolist(), table, strict=True))
 
 
-def test_nan_is_not_a_command(make):
+def test_a_nan_in_a_message_is_not_a_command(make):
     command = make(partial="reject").parse(NAMES, [0.1, NAN, NAN], [], [NAN, NAN, 0.3])
     assert rows(command) == {0: (POSITION, 0.1, 0.0, 0.0), 2: (EFFORT, 0.0, 0.0, 0.3)}
 
@@ -111,7 +111,7 @@ REFUSED = [
 
 
 @pytest.mark.parametrize(("names", "position", "effort"), REFUSED)
-def test_bad_messages_are_refused(make, names, position, effort):
+def test_invalid_messages_of_topic_based_hardware_are_refused(make, names, position, effort):
     with refused(rb.RbdynError, "request"):
         make(effort=["a", "c"]).parse(names, position, [], effort)
 
