@@ -1,17 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Settings of every test session: groups of tests, and the table of worst errors."""
+"""Settings of all test sessions: environment, order of tests, options and summary."""
 
 import gc
 import os
 from functools import cache
 from pathlib import Path
 
-# set before NumPy is imported, whose threads only wait for each other with small matrices
+# NumPy reads this at its import; for small matrices its threads would only wait for each other
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 # A process that is killed, or stalls on a busy machine, can block the shared memory of Fast DDS
-# for others, so nodes of tests use UDP. Fresh processes use shared memory, as users do.
+# for other processes, so nodes of tests use UDP. Fresh processes use shared memory, as users do.
 os.environ.setdefault("FASTDDS_BUILTIN_TRANSPORTS", "UDPv4")
-# Numba colours the name of each line that it compiles, in case an error follows
+# Numba would otherwise colour each line that it compiles, even without an error
 os.environ.setdefault("NUMBA_DISABLE_ERROR_MESSAGE_HIGHLIGHTING", "1")
 
 import pytest
@@ -24,28 +24,28 @@ from support.refusals import SEEN
 import rbdyn_ros
 from rbdyn_ros.dynamics.compiling import NOTICE
 
-# an example of Hypothesis may take long on a busy machine
+# an example of Hypothesis can take long on a busy machine
 settings.register_profile("any machine", deadline=None)
 settings.load_profile("any machine")
 
-NOTICE.is_due = False  # on stderr; a test does not report that the cache was empty
-# the collected tests all stay in memory, and the garbage collector would search them for seconds
+NOTICE.is_due = False  # no notice about an empty cache on stderr
+# all collected tests stay in memory, where the garbage collector would search them for seconds
 gc.disable()
 
-# import public names now: their first use could be in a test that has patched them
+# import all public names now, because their first use could be in a test with patched modules
 for _name in rbdyn_ros.__all__:
     getattr(rbdyn_ros, _name)
 
-#: Tests of loops and nodes, which depend on clocks. One worker runs them one after the other. They
-#: start first because they take longest, and the loop first because all tests need its kernels.
+#: Folders of tests of loops and nodes, which depend on clocks. One worker runs these tests. They
+#: start first because they take longest; tests of the loop compile kernels for other tests.
 ON_TIME = ("runtime", "ros/simulator")
-#: Tests of arms, launch files and moving robots, for another worker: a single worker for all of
-#: them would end last.
+#: Folders of tests of arms and launch files. With the files of MOVING they are the group "arms" of
+#: another worker, because a single worker for this group and ON_TIME would end last.
 ARMS = ("ros/arm", "launch", "control_box")
 MOVING = ("test_mobile_base_node", "test_gripper_node", "test_lockstep_node")
-#: Tests that compile little. The other workers begin with them, so they find the loop compiled.
+#: Folders of tests that compile little. Other workers begin with them, while the loop compiles.
 PLAIN = ("description", "checks")
-#: Files of these folders that are not PLAIN: they would wait for the kernels of contact.
+#: Files of the folders in PLAIN whose tests need the kernels of contact, which may still compile.
 IN_CONTACT = (
     "test_bounds",
     "test_builder",
@@ -59,12 +59,12 @@ IN_CONTACT = (
     "test_sdf_worlds",
     "test_triangle_meshes",
 )
-#: Tests with a browser, which takes all cores: one at a time.
+#: Files of tests with a browser, which takes all cores, so these tests run one at a time.
 BROWSER = ("test_live_page", "test_replay_page", "test_view_page", "test_view_node")
-#: Tests that share the runs of the examples, which take long.
+#: Files of tests that share runs of the examples, which take long.
 SHARED = ("test_docs_commands", "test_examples")
-#: Groups that mostly wait, longest first. Workers begin them at intervals between files that
-#: compute, so that a worker waits while the others compute.
+#: Groups of tests that mostly wait; the longest group is first. Workers begin these groups at
+#: intervals between files that compute, so that a worker waits while other workers compute.
 WAITS = (
     "arms",
     "shared",
@@ -79,11 +79,11 @@ WAITS = (
     "test_policy_node",
     "test_pick_node",
 )
-#: Share of the other files that begin before the last group of WAITS.
+#: Share of the computing files that begin before the last group of WAITS.
 BEGUN = 0.6
-#: Files that compute longest: none may begin last.
+#: Files that compute longest, so none of them may begin last.
 LONGEST = ("test_contact_lanes", "test_lanes_of_pairs", "test_traced_robots")
-#: Fixtures that start nodes or a browser: tests with one of them mostly wait.
+#: Fixtures that start nodes or a browser, so tests with one of them mostly wait.
 WAITING = {"simulate", "control", "policy_node", "peer", "browser"}
 
 
@@ -110,14 +110,14 @@ def _turns(paths):
     computes = list(dict.fromkeys(_group(path) for path in computes))
     computes = [group for group in computes if group not in {"on time", *WAITS}]
     places = {group: k for k, group in enumerate(computes)} | {"on time": -1.0}
-    first = sum(_is_plain(path) for path in paths) / 2  # the loop is compiled by then
+    first = sum(_is_plain(path) for path in paths) / 2  # then the loop is compiled
     last = max(BEGUN * len(computes), first)
     gap = (last - first) / (len(WAITS) - 1)
     return places | {group: first + k * gap - 0.5 for k, group in enumerate(WAITS)}
 
 
 def _kind(path):
-    """Return a sort key of a file: plain files come first, then the longest."""
+    """Return a sort key of a file: plain files come first, and then the longest files."""
     return not _is_plain(path), path.stem not in LONGEST
 
 
@@ -126,15 +126,15 @@ def _is_plain(path):
 
 
 def pytest_itemcollected(item):
-    """With pytest-xdist a file stays together: its tests share the loaded robots.
+    """Put the tests of a file into one group of pytest-xdist, because they share loaded robots.
 
-    pytest-xdist reads groups before any of our hooks that get all items.
+    pytest-xdist reads the groups before any of our hooks that get all tests.
     """
     item.add_marker(pytest.mark.xdist_group(_group(item.path)))
 
 
 def pytest_collection_modifyitems(config, items):
-    # with --lf only the failed cases of a family are collected, and they would count as the family
+    # with --lf only failed cases of a test are collected, and would count as all cases of the test
     if not config.getoption("lf"):
         nightly.mark(items, Path(__file__).parent)
     if not config.getoption("--nightly"):
@@ -147,7 +147,7 @@ def pytest_collection_modifyitems(config, items):
 
 
 def _leave_out(config, items, those):
-    """Remove the tests for which the function `those` returns True."""
+    """Remove the tests for which the function `those` returns a true value."""
     left_out = [item for item in items if those(item)]
     config.hook.pytest_deselected(items=left_out)
     items[:] = [item for item in items if not those(item)]
@@ -170,7 +170,7 @@ def pytest_terminal_summary(terminalreporter):
     _report_messages(terminalreporter)
     if not WORST or terminalreporter.verbosity < 1:
         return
-    terminalreporter.section("worst errors, as part of the largest entry")
+    terminalreporter.section("worst errors as a share of the largest entry")
     for (kind, field), (share, error, where) in sorted(WORST.items()):
         terminalreporter.write_line(
             f"{kind:24} {field:22} {error:8.1e}  {share:8.1e} of the tolerance  {where}"
@@ -178,7 +178,7 @@ def pytest_terminal_summary(terminalreporter):
 
 
 def _report_messages(terminalreporter):
-    """Print how many messages test/messages.txt lacks, and the first of them."""
+    """Print the number of messages that test/messages.txt lacks, and the first of them."""
     new = messages.missing(SEEN)
     if new:
         code, message = new[0]
@@ -188,8 +188,8 @@ def _report_messages(terminalreporter):
 
 def pytest_addoption(parser):
     parser.addoption("--write-messages", action="store_true", help="write test/messages.txt")
-    parser.addoption("--lies", help="lies to test in all scenes: names with commas, or all")
-    parser.addoption("--uses", help="'all' runs the ordinary uses of an arm in all modes")
+    parser.addoption("--lies", help="lies to test in all scenes: names joined by commas, or all")
+    parser.addoption("--uses", help="'all' tests the ordinary uses of an arm in all modes")
     parser.addoption(
         "--poses",
         type=int,
@@ -200,18 +200,18 @@ def pytest_addoption(parser):
         "--stops",
         type=int,
         default=8,
-        help="number of stops of nodes by signals",
+        help="number of nodes to stop by signals",
     )
     parser.addoption(
-        "--quick", action="store_true", help="run no tests with nodes, browsers or pages"
+        "--quick", action="store_true", help="run no tests with nodes, browsers, pages, examples"
     )
     parser.addoption(
-        "--nightly", action="store_true", help="run the tests with the marker nightly as well"
+        "--nightly", action="store_true", help="also run tests with the marker nightly"
     )
 
 
 def pytest_sessionfinish(session, exitstatus):
-    """Let workers hand over their refusals; the first process writes the refusals of all."""
+    """Send the refusals of a worker to the first process, which writes all refusals."""
     config = session.config
     if hasattr(config, "workeroutput"):
         config.workeroutput["refusals"] = SEEN.refusals()
@@ -220,7 +220,7 @@ def pytest_sessionfinish(session, exitstatus):
 
 
 def _selects(config):
-    """Return whether the command line selects only some of the tests."""
+    """Return whether the command line selects only a part of the tests."""
     paths = config.args_source is config.ArgsSource.ARGS
     options = ("keyword", "markexpr", "lf", "deselect", "ignore", "ignore_glob")
     return paths or any(getattr(config.option, name, None) for name in options)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The tests that a change can affect, as `make affected` chooses them."""
+"""`make affected` chooses the tests that a change can affect."""
 
 import importlib.util
 import sys
@@ -38,7 +38,7 @@ SPEC.loader.exec_module(affected)
         ("tools/setup_env.py", "test/test_setup_env.py", "test/test_gym.py"),
     ],
 )
-def test_a_changed_file_selects_only_the_tests_that_need_it(changed, reached, spared):
+def test_a_changed_file_selects_only_tests_that_need_this_file(changed, reached, spared):
     assert (ROOT / changed).is_file()
     assert (ROOT / reached).is_file()
     assert (ROOT / spared).is_file()
@@ -47,7 +47,7 @@ def test_a_changed_file_selects_only_the_tests_that_need_it(changed, reached, sp
     assert spared not in found
 
 
-def test_every_module_of_the_package_is_reached():
+def test_tests_need_every_module_of_the_package():
     tests = [name for name in affected.python_files() if Path(name).name.startswith("test_")]
     everything = set().union(*map(affected.needed, tests))
     modules = {name for name in affected.python_files() if name.startswith("rbdyn_ros/")}
@@ -55,7 +55,7 @@ def test_every_module_of_the_package_is_reached():
     assert lost == {"rbdyn_ros/ros/messages/__main__.py"}
 
 
-def test_changed_files_are_read_from_git_and_an_unknown_branch_is_an_error():
+def test_git_lists_changed_files_and_an_unknown_branch_raises_an_error():
     assert affected.changed("HEAD") >= set()
     with pytest.raises(Exception, match="merge-base"):
         affected.changed("no-such-branch")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Imports run one way, without circles, as docs/explanation/architecture.md shows them."""
+"""Imports lead only to lower layers (docs/explanation/architecture.md), without cycles."""
 
 import ast
 import subprocess
@@ -14,7 +14,7 @@ grimp = pytest.importorskip("grimp")
 
 
 def circles(graph):
-    """Return the cycles of imports: strongly connected components (Tarjan, 1972)."""
+    """Return the cycles of imports, which are strongly connected components (Tarjan, 1972)."""
     index, low, stack, found = {}, {}, [], []
 
     def visit(module):
@@ -38,14 +38,14 @@ def circles(graph):
     return found
 
 
-def test_no_module_imports_itself_through_others():
-    """Imports for type checkers are also imports here."""
+def test_no_module_imports_itself_through_other_modules():
+    """An import only for type checkers also counts as an import."""
     graph = grimp.build_graph("rbdyn_ros", cache_dir=None)
     assert len(graph.modules) > 300
     assert circles(graph) == []
 
 
-def test_circular_imports_are_found():
+def test_circles_finds_circular_imports():
     graph = grimp.ImportGraph()
     for importer, imported in (("a", "b"), ("b", "c"), ("c", "b")):
         graph.add_import(importer=importer, imported=imported)
@@ -58,8 +58,8 @@ def test_folders_import_from_lower_layers_only():
     assert done.returncode == 0, done.stdout + done.stderr
 
 
-def test_a_class_name_means_one_class():
-    """The textbook repeats the mechanics with its own names (CONTRIBUTING, Names)."""
+def test_two_classes_of_the_package_have_different_names():
+    """The textbook may repeat names, because it repeats the mechanics (CONTRIBUTING, Names)."""
     places = {}
     for path in sorted((ROOT / "rbdyn_ros").rglob("*.py")):
         if "textbook" not in path.parts:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Every mistake of a Python user raises an error with a clear message and has no effect."""
+"""Mistakes of a Python user raise errors with clear messages, and have no effect."""
 
 import copy
 
@@ -50,7 +50,7 @@ def other():
         ("passive", "no", ("option-passive", "passive")),
     ],
 )
-def test_bad_options_are_refused(arm, option, value, refusal):
+def test_invalid_options_of_a_model_are_refused(arm, option, value, refusal):
     before = repr(arm.opt)
     with refused(rb.ParameterError, *refusal):
         setattr(arm.opt, option, value)
@@ -58,14 +58,14 @@ def test_bad_options_are_refused(arm, option, value, refusal):
 
 
 @pytest.mark.parametrize("nstep", [-1, 2.5, "3", None, 10**30])
-def test_bad_numbers_of_steps_are_refused(arm, nstep):
+def test_step_refuses_an_invalid_number_of_steps(arm, nstep):
     d = rb.make_data(arm)
     with refused(rb.ParameterError, "nstep", "nstep"):
         rb.step(arm, d, nstep)
     assert d.time == 0.0
 
 
-def test_numpy_integers_are_whole_numbers(arm):
+def test_step_accepts_a_numpy_integer_as_number_of_steps(arm):
     d = rb.make_data(arm)
     rb.step(arm, d, np.int32(3))
     assert d.time == pytest.approx(0.003)
@@ -82,7 +82,7 @@ def test_numpy_integers_are_whole_numbers(arm):
         lambda m, d: rb.solve_m(m, d, np.zeros(m.nv), np.zeros(m.nv)),
     ],
 )
-def test_data_of_another_model_is_refused(arm, other, call):
+def test_a_function_refuses_the_data_of_another_model(arm, other, call):
     d = rb.make_data(other)
     before = d.buffer.copy()
     with refused(rb.ModelError, "data-of-other-model"):
@@ -90,12 +90,12 @@ def test_data_of_another_model_is_refused(arm, other, call):
     assert np.array_equal(d.buffer, before)
 
 
-def test_calls_with_missing_arguments_are_refused():
+def test_forward_refuses_none_as_model_and_data():
     with refused(rb.ModelError, "data-of-other-model"):
         rb.forward(None, None)
 
 
-def test_data_refuses_other_shapes_and_types(arm):
+def test_a_field_of_data_refuses_values_of_another_shape_or_type(arm):
     d = rb.make_data(arm)
     d.qpos = 0.25
     for value, code in (
@@ -121,7 +121,7 @@ def test_the_fields_of_a_model_are_read_only(arm):
         arm.body_mass[1] = 1.0
 
 
-def test_replaced_checks_its_arrays(arm):
+def test_replaced_refuses_unknown_names_and_invalid_arrays(arm):
     with refused(rb.ModelError, "model-array", "dof_amature"):
         arm.replaced(dof_amature=arm.dof_armature)
     with refused(rb.ModelError, "model-array", "dof_armature"):
@@ -134,7 +134,7 @@ def test_replaced_checks_its_arrays(arm):
             arm.replaced(**{structure: getattr(arm, structure)})
 
 
-def test_overlapping_vectors_are_refused(arm):
+def test_a_function_refuses_a_result_vector_that_is_also_its_input(arm):
     d = rb.make_data(arm)
     rb.fwd_position(arm, d)
     x = np.ones(arm.nv)
@@ -145,7 +145,7 @@ def test_overlapping_vectors_are_refused(arm):
 
 
 @pytest.mark.parametrize("read", [rb.solve_m, rb.mul_m])
-def test_read_only_memory_is_not_written(arm, read):
+def test_a_function_refuses_a_read_only_vector_for_its_result(arm, read):
     d = rb.make_data(arm)
     rb.fwd_position(arm, d)
     rb.factor_m(arm, d)
@@ -156,7 +156,7 @@ def test_read_only_memory_is_not_written(arm, read):
 
 
 @pytest.mark.parametrize("source", [None, 5, [], {}])
-def test_a_source_is_a_path_or_text(source):
+def test_a_source_that_is_no_path_or_text_is_refused(source):
     for reader in (rb.load_urdf, rb.load):
         with refused(rb.ParameterError, "not-a-source"):
             reader(source)
@@ -165,7 +165,7 @@ def test_a_source_is_a_path_or_text(source):
 
 
 @pytest.mark.parametrize("call", [rb.crb, rb.factor_m, rb.mass_matrix, rb.kinematics])
-def test_a_missing_model_is_refused(arm, call):
+def test_a_function_refuses_arguments_that_are_no_model_or_data(arm, call):
     d = rb.make_data(arm)
     for m, other in ((None, d), (d, arm), ("arm", d)):
         with pytest.raises(rb.ModelError):
@@ -174,14 +174,14 @@ def test_a_missing_model_is_refused(arm, call):
         rb.make_data(None)
 
 
-def test_only_a_model_is_specialised(arm):
+def test_specialize_refuses_an_argument_that_is_no_model(arm):
     s = rb.specialize(arm, functions=())
     for other in (s, None, "robot.urdf", rb.make_data(arm)):
         with refused(rb.ModelError, "not-a-model"):
             rb.specialize(other)
 
 
-def test_a_body_is_found_by_its_name_or_its_number(arm):
+def test_body_id_finds_a_body_by_its_name_or_number(arm):
     assert arm.body_id(3) == arm.body_id(np.int64(3)) == arm.body_id(arm.body_names[3]) == 3
     for name in (arm.nbody, -1, None, True, 1.5, [1], "nobody"):
         with refused(rb.ModelError, "unknown-body"):
@@ -190,7 +190,7 @@ def test_a_body_is_found_by_its_name_or_its_number(arm):
         arm.body_id(None)
 
 
-def test_copies_of_models_and_datas_are_independent(arm):
+def test_a_copy_of_a_model_or_data_is_independent_of_the_original(arm):
     m = copy.copy(arm)
     m.opt.timestep = 0.25
     assert arm.opt.timestep != 0.25
@@ -213,14 +213,14 @@ def test_a_quaternion_of_length_zero_acts_as_the_identity(floating):
     assert np.isfinite(zero.qpos).all()
 
 
-def test_a_floating_base_is_renamed_if_a_joint_has_its_name():
+def test_the_joint_of_a_floating_base_gets_another_name_if_a_joint_has_its_name():
     urdf = f"""<robot name="r"><link name="a">{BRICK}</link><link name="b">{BRICK}</link>
         <joint name="root_joint" type="continuous"><parent link="a"/><child link="b"/></joint>
         </robot>"""
     assert rb.load_urdf(urdf, floating_base=True).jnt_names == ("root_joint_", "root_joint")
 
 
-def test_only_the_joint_without_inertia_is_named():
+def test_a_refusal_names_only_the_joint_without_inertia():
     links = "".join(
         f"<link name='l{i}'>{BRICK if i < 3 else ''}</link><joint name='j{i}' type='continuous'>"
         f"<parent link='{f'l{i - 1}' if i else 'a'}'/><child link='l{i}'/></joint>"
@@ -234,7 +234,7 @@ def test_only_the_joint_without_inertia_is_named():
 
 
 def test_inertia_that_vanishes_only_at_qpos0_is_accepted():
-    # the second axis equals the first at zero, and the joint between them separates the axes
+    # at zero j0 and j2 have the same axis, and a rotation of j1 makes the axes different
     urdf = f"""<robot name="r"><link name="a"/><link name="b"/><link name="c"/>
         <link name="d">{BRICK}</link>
         <joint name="j0" type="continuous"><axis xyz="0 0 1"/><parent link="a"/><child link="b"/>
@@ -258,7 +258,7 @@ def test_negative_inertia_is_not_repaired():
             rb.load_urdf(urdf, strict=strict)
 
 
-def test_a_description_accepts_arrays():
+def test_a_description_accepts_numpy_arrays():
     link = Link("b", Inertial(1.0, Pose(np.zeros(3), np.array([1.0, 0, 0, 0])), np.ones(6) * 0.1))
     joint = Joint("j", "continuous", "a", "b", Pose([1, 0, 0]), np.array([0.0, 0.0, 1.0]))
     m = rb.build(Description("r", (Link("a"), link), (joint,)))
@@ -288,7 +288,7 @@ def test_one_call_and_many_calls_give_equal_numbers_of_warnings(arm):
 
 
 def test_a_joint_inertia_that_becomes_negative_is_counted_in_nbad():
-    # j sees izz of the body at zero position, and iyy when k has turned it by a right angle
+    # the inertia of j is izz of the body at zero, and iyy after k has turned by a right angle
     links = Link("a"), Link("b"), Link("c", Inertial(1.0, inertia=(1.0, -1.0, 1.0, 0, 0, 0)))
     joints = (
         Joint("j", "revolute", "a", "b", axis=(0.0, 0.0, 1.0)),
@@ -303,9 +303,9 @@ def test_a_joint_inertia_that_becomes_negative_is_counted_in_nbad():
     assert d.nbad == 1
 
 
-def test_limit_springs_are_not_faster_than_two_timesteps(arm):
+def test_the_time_constant_of_a_limit_spring_is_at_least_two_timesteps(arm):
     m = smoothly(copy.copy(arm))
-    m.opt.timestep = 0.05  # much longer than the time constant of 20 ms of the spring
+    m.opt.timestep = 0.05  # longer than the spring's time constant of 20 ms
     d = rb.make_data(m)
     j = int(np.flatnonzero(m.jnt_limited)[0])
     d.qpos[j] = m.jnt_range[j, 1] + 0.1
@@ -322,7 +322,7 @@ def test_the_error_about_an_unknown_name_suggests_a_name(arm, look_up, kind):
     assert "(did you mean " in str(caught.value)
 
 
-def test_a_floating_root_named_world_keeps_body_names_unique():
+def test_a_floating_root_with_the_name_world_gets_another_body_name():
     urdf = """<robot name="w"><link name="world"><inertial><mass value="1"/>
         <inertia ixx="1" iyy="1" izz="1" ixy="0" ixz="0" iyz="0"/></inertial></link></robot>"""
     m = rb.load_urdf(urdf, floating_base=True)
@@ -330,7 +330,7 @@ def test_a_floating_root_named_world_keeps_body_names_unique():
     assert m.frame_names == ("world",)
 
 
-def test_a_joint_with_far_less_inertia_than_the_others_causes_a_warning():
+def test_a_joint_with_far_less_inertia_than_other_joints_causes_a_warning():
     heavy = '<mass value="100"/><inertia ixx="9" iyy="9" izz="9" ixy="0" ixz="0" iyz="0"/>'
     light = (
         '<mass value="1e-9"/>'
@@ -352,7 +352,7 @@ def _free(ixx):
 
 @pytest.mark.filterwarnings("ignore:.* turns at")
 @pytest.mark.parametrize("ixx", ["1e-19", "0"])
-def test_a_repaired_free_body_stays_finite(ixx):
+def test_the_state_of_a_repaired_free_body_stays_finite(ixx):
     m = rb.load_urdf(_free(ixx), floating_base=True, strict=False)
     (found,) = m.findings
     assert (found.code, found.severity) == ("tiny-inertia", "warning")
@@ -360,7 +360,7 @@ def test_a_repaired_free_body_stays_finite(ixx):
     _shake(m)
 
 
-def test_a_repaired_ball_joint_stays_finite():
+def test_the_state_of_a_repaired_ball_joint_stays_finite():
     rod = rb.Inertial(0.0, inertia=(0.0, 1e-2, 1e-2, 0.0, 0.0, 0.0))
     system = rb.SystemBuilder("s").body("a", rod).joint("j", "spherical", "base", "a")
     m = rb.build(system.description(), strict=False)
@@ -370,7 +370,7 @@ def test_a_repaired_ball_joint_stays_finite():
     _shake(m)
 
 
-def test_a_strict_load_names_the_repair():
+def test_the_finding_of_a_strict_load_names_the_possible_repair():
     (found,) = rb.load_urdf(_free("1e-19"), floating_base=True).findings
     assert "strict=False (rbdyn check --repair" in found.message
 
@@ -391,14 +391,14 @@ def test_strict_false_repairs_a_urdf_and_is_refused_for_a_saved_model(tmp_path):
 
 
 @pytest.mark.parametrize("floating_base", [False, True])
-def test_the_repaired_icub_stays_finite(floating_base):
+def test_the_state_of_the_repaired_icub_stays_finite(floating_base):
     m = rb.load_urdf(find("icub.urdf"), floating_base, strict=False)
-    assert m.dof_inertia0.min() > 1e-6  # 2e-13 without the repair
+    assert m.dof_inertia0.min() > 1e-6  # without the repair: 2e-13
     _shake(m)
 
 
 def _shake(m):
-    """Take 1000 steps of 1 ms under random efforts."""
+    """Take 1000 steps of 1 ms under random efforts; the state must stay finite."""
     d, rng = rb.make_data(m), np.random.default_rng(1)
     for _ in range(1000):
         d.qfrc_applied[:] = rng.uniform(-1.0, 1.0, m.nv)
@@ -427,7 +427,7 @@ def driven(times, positions, **fields):
         ),
     ],
 )
-def test_trajectories_too_extreme_for_a_spline_are_refused(times, positions, refusal):
+def test_a_trajectory_with_numbers_too_extreme_for_a_spline_is_refused(times, positions, refusal):
     with refused(rb.DescriptionError, *refusal, line=7):
         rb.build(driven(times, positions))
 
@@ -435,20 +435,20 @@ def test_trajectories_too_extreme_for_a_spline_are_refused(times, positions, ref
 @pytest.mark.parametrize(
     ("times", "positions", "periodic"),
     [
-        ((0, 1, 2), (1e6, 1e6, 1e6), False),  # only rounding errors can exceed the range
-        ((0, 0.1, 1), (0, 1, 0), False),  # a plain spline would overshoot by six times the range
-        ((1.7e9, 1.7e9 + 0.01, 1.7e9 + 0.02), (0, 1, 0), True),  # stamps of a clock
-        ((0, 1e-9), (0, 1), False),  # another check finds jumps
+        ((0, 1, 2), (1e6, 1e6, 1e6), False),  # rounding alone exceeds the range
+        ((0, 0.1, 1), (0, 1, 0), False),  # a plain spline overshoots by six ranges
+        ((1.7e9, 1.7e9 + 0.01, 1.7e9 + 0.02), (0, 1, 0), True),  # like stamps of a clock
+        ((0, 1e-9), (0, 1), False),  # a jump, for another check
     ],
 )
-def test_trajectories_that_a_spline_can_follow_are_accepted(times, positions, periodic):
+def test_a_trajectory_that_a_spline_can_follow_is_accepted(times, positions, periodic):
     m = rb.build(driven(times, positions, periodic=periodic))
     assert np.isfinite(m.knot_coef).all()
     assert m.knot_coef[:, 0] == pytest.approx(positions, rel=1e-9, abs=1e-9)
 
 
 def ring(**fields):
-    """Return three joints in a loop: without `far` the spanning tree reaches both of its ends."""
+    """Return a loop of three joints; the joint `far` with these fields closes the loop."""
     inertial = Inertial(1.0, inertia=(1.0, 1.0, 1.0, 0.0, 0.0, 0.0))
     links = (Link("a"), Link("b", inertial), Link("c", inertial))
     near = Joint("j", "revolute", "a", "b"), Joint("k", "revolute", "a", "c")
@@ -456,8 +456,8 @@ def ring(**fields):
     return Description("r", links, (*near, Joint(**far)), base="a")
 
 
-def test_a_mimic_joint_acts_in_a_built_description():
-    """A mimic joint acts in Python as in a URDF; mimic=False switches it off."""
+def test_a_mimic_joint_of_a_description_has_no_dof_unless_mimic_is_false():
+    """This Description is made in Python, without a URDF."""
     follower = Joint("k", "revolute", "b", "c", mimic=Mimic("j"))
     given = ring()
     described = Description("r", given.links, (given.joints[0], follower), base="a")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Contents of a wheel, a source distribution and a release, its versions and platforms."""
+"""An installation and a release of the package are complete, with consistent versions."""
 
 import ast
 import re
@@ -14,14 +14,14 @@ import pytest
 import rbdyn_ros as rb
 
 ROOT = Path(__file__).parents[1]
-#: The folder of data files below the prefix of an installation.
+#: Folder of the data files, relative to the prefix of an installation.
 SHARE = "share/rbdyn_ros"
 
 
 def tracked(*folders):
-    """Return the files of a folder in git; skip the test without a repository."""
+    """Return the files of these folders in git; skip the test without a repository."""
     if not (ROOT / ".git").exists():
-        pytest.skip("this is not a repository")
+        pytest.skip("the tests are not in a git repository")
     command = ["git", "ls-files", "--", *folders]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
     return [name for name in done.stdout.splitlines() if (ROOT / name).is_file()]
@@ -36,7 +36,8 @@ def setup(folder, *arguments):
 def installed(tmp_path_factory):
     """Return the modules and data files of an installation of the source distribution.
 
-    setuptools makes it from the files of the Dockerfile: pip would ask a package index.
+    setuptools makes the distribution from the files of the Dockerfile, because pip would ask a
+    package index.
     """
     folder = tmp_path_factory.mktemp("distribution")
     lines = (ROOT / ".dockerignore").read_text().splitlines()
@@ -83,14 +84,14 @@ def test_the_package_contains_its_data_files(installed, name):
 
 
 def test_the_package_contains_all_its_modules(installed):
-    """Type hints, field lists and the CMake file are included."""
+    """The package also contains type hints, field lists and a CMake file."""
     found = {name for name in installed if name.startswith("rbdyn_ros/")}
     assert found == set(tracked("rbdyn_ros"))
     assert {"rbdyn_ros/py.typed", "rbdyn_ros/__init__.pyi"} <= found
     assert "rbdyn_ros/ros/messages/python_only.cmake" in found
 
 
-#: Runs the library as on a system without the special calls of Linux.
+#: Program that uses the library after removing the system calls that only Linux has.
 ELSEWHERE = """
 import ctypes, os, sys
 for name in [name for name in dir(os) if name.startswith(("sched_", "memfd_", "eventfd"))]:
@@ -118,7 +119,7 @@ for arguments in (["info"], ["check", "pendulum"]):
 
 
 def test_the_library_works_without_the_system_calls_of_linux():
-    """The tests have no such machine; calls of the system are removed instead."""
+    """The tests have no such machine, so a program removes these calls instead."""
     subprocess.run([sys.executable, "-c", ELSEWHERE], capture_output=True, check=True)
 
 
@@ -144,17 +145,17 @@ def test_every_source_file_names_its_license():
         if (text := (ROOT / name).read_text()).strip()
         and "SPDX-License-Identifier: Apache-2.0" not in text[:200]
     ]
-    assert not lacking, "begin them with # SPDX-License-Identifier: Apache-2.0"
+    assert not lacking, "these files do not begin with # SPDX-License-Identifier: Apache-2.0"
 
 
-def test_pip_accepts_the_pythons_of_make_setup():
+def test_pip_and_make_setup_accept_the_same_versions_of_python():
     text = (ROOT / "tools" / "setup_env.py").read_text()
     oldest, newest = re.search(r"OLDEST, NEWEST = \(3, (\d+)\), \(3, (\d+)\)", text).groups()
     assert arguments()["python_requires"] == f">=3.{oldest},<3.{int(newest) + 1}"
 
 
 def arguments():
-    """Return the texts among the arguments of setup()."""
+    """Return the constant arguments of setup() in setup.py, by name."""
     tree = ast.parse((ROOT / "setup.py").read_text())
     calls = (node for node in ast.walk(tree) if isinstance(node, ast.Call))
     call = next(call for call in calls if getattr(call.func, "id", "") == "setup")
@@ -164,7 +165,7 @@ def arguments():
 
 @pytest.fixture(scope="module")
 def release(tmp_path_factory):
-    """Return the folder that `make release` writes for the newest commit."""
+    """Return the path of the folder that `make release` writes for the newest commit."""
     tracked()
     folder = tmp_path_factory.mktemp("release") / "ros"
     command = ["make", "release", f"RELEASE={folder}"]

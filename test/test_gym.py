@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Gymnasium environments over rb.Batch, compared with gymnasium's own vector environment."""
+"""Environments of gymnasium over rb.Batch equal gymnasium's own vector environment."""
 
 import runpy
 import subprocess
@@ -24,7 +24,7 @@ NSTEP, HORIZON = 5, 7
 
 
 class Fall(BatchEnv):
-    """A task that ends when the first joint has turned too far; each robot starts elsewhere."""
+    """A task that starts with a speed of the first joint and ends if this joint turns too far."""
 
     def reward(self, actions):
         return -np.abs(self.batch.qpos).sum(axis=1) - 0.1 * (actions**2).sum(axis=1)
@@ -37,7 +37,7 @@ class Fall(BatchEnv):
 
 
 class Drawn(Fall):
-    """The same task with random starts."""
+    """The task Fall with random start positions."""
 
     def start(self, robots):
         self.batch.qpos[robots] = self.np_random.uniform(-0.2, 0.2, (int(robots.sum()), 7))
@@ -53,8 +53,8 @@ def actions(count, steps, seed=0):
 
 
 @pytest.mark.parametrize("mode", [AutoresetMode.NEXT_STEP, AutoresetMode.SAME_STEP])
-def test_episodes_equal_gymnasiums_vector_env(m, mode):
-    """Observations, rewards, ends and infos are equal to the last bit."""
+def test_episodes_equal_episodes_of_gymnasiums_vector_environment(m, mode):
+    """Observations, rewards, ends and infos of both are equal to the last bit."""
     envs = Fall(m, 5, nstep=NSTEP, horizon=HORIZON, autoreset_mode=mode)
     single = [lambda: RobotEnv(Fall, m, nstep=NSTEP, horizon=HORIZON)] * 5
     oracle = SyncVectorEnv(single, autoreset_mode=mode)
@@ -74,7 +74,7 @@ def test_episodes_equal_gymnasiums_vector_env(m, mode):
     assert envs.metadata["autoreset_mode"] is mode
 
 
-def test_the_caller_resets_without_autoreset(m):
+def test_without_autoreset_the_caller_resets_ended_robots(m):
     envs = Fall(m, 3, nstep=NSTEP, horizon=2, autoreset_mode="Disabled")
     envs.reset(seed=1)
     envs.batch.qvel[1, 0] = 0.0
@@ -94,11 +94,11 @@ def test_the_caller_resets_without_autoreset(m):
     assert envs.actions_taken.tolist() == [1, 1, 1]
 
 
-def test_gymnasiums_check_of_environments_passes(m):
+def test_an_environment_passes_the_check_of_gymnasium(m):
     env = RobotEnv(Drawn, m, nstep=NSTEP, horizon=50)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        warnings.filterwarnings("ignore", message=".*infinity.*")  # joints without limits
+        warnings.filterwarnings("ignore", message=".*infinity.*")  # for joints without limits
         check_env(env, skip_render_check=True)
 
 
@@ -116,7 +116,7 @@ def test_a_seed_repeats_an_episode_and_observations_share_no_memory(m):
     assert envs.step(envs.action_space.sample())[0] in envs.observation_space
 
 
-def test_spaces_follow_from_the_limits_of_the_robot(m):
+def test_the_spaces_of_an_environment_have_the_limits_of_the_robot(m):
     envs = Fall(m, 2)
     space = envs.single_observation_space
     assert space.shape == (14,)
@@ -127,7 +127,7 @@ def test_spaces_follow_from_the_limits_of_the_robot(m):
     assert envs.single_action_space.shape == (7,)
     np.testing.assert_array_equal(envs.effort, m.jnt_effort)
     envs.reset()
-    envs.step(np.full((2, 7), 2.0))  # the action is clipped
+    envs.step(np.full((2, 7), 2.0))  # actions beyond 1 become 1
     np.testing.assert_array_equal(envs.batch.qfrc_applied, np.tile(m.jnt_effort, (2, 1)))
     floating = rb.load_urdf(bundled_robot("seven_dof_arm"), floating_base=True)
     assert Fall(floating, 1).actuated.tolist() == list(range(6, 13))
@@ -153,8 +153,8 @@ def test_a_robot_that_diverges_ends_its_episode(m, mode):
     assert seen in envs.observation_space
 
 
-def test_a_task_can_drive_its_robots_by_its_own_law(m):
-    """The task applies springs of its own in each timestep; bits equal those of a Batch."""
+def test_a_task_can_compute_the_efforts_of_each_timestep(m):
+    """The task applies the efforts of springs; the motion has the bits of a plain Batch."""
 
     class Sprung(Fall):
         def drive(self, actions):
@@ -207,7 +207,7 @@ def test_invalid_arguments_of_an_environment_are_refused(m):
         envs.step(np.zeros((2, 7)))
 
 
-def test_close_releases_the_robots(m):
+def test_closing_an_environment_releases_its_robots(m):
     envs = Fall(m, 2)
     envs.reset()
     envs.close()
@@ -223,8 +223,8 @@ def test_the_error_without_gymnasium_names_the_package_to_install():
     assert "pip install 'rbdyn_ros[gym]'" in done.stderr
 
 
-def test_the_example_learns_to_swing_up():
-    """The example runs at small size, and headless."""
+def test_the_example_swing_up_learns_to_swing_a_pendulum_up():
+    """The example runs with few robots and without a display."""
     command = [sys.executable, str(ROOT / "examples" / "swing_up.py")]
     few = ["--robots", "256", "--generations", "10"]
     done = subprocess.run(
@@ -235,15 +235,15 @@ def test_the_example_learns_to_swing_up():
     assert share > 80.0
 
 
-def test_stable_baselines3_trains_on_robots():
-    """The agent trains by the adapter in the example, and one robot at a time."""
+def test_stable_baselines3_can_train_on_many_robots_and_on_one():
+    """The adapter in the example trains on many robots, and RobotEnv trains on one robot."""
     pytest.importorskip("stable_baselines3", reason="stable-baselines3 is not installed")
     example = runpy.run_path(str(ROOT / "examples" / "swing_up.py"))
     from stable_baselines3 import PPO
 
     m = rb.load_urdf(bundled_robot("pendulum"))
     train = example["train_by_ppo"]
-    train.__globals__["HORIZON"] = 30  # episodes must end within the only round of learning
+    train.__globals__["HORIZON"] = 30  # episodes end within the only round
     act = train(m, steps=64 * 100)
     assert act(np.zeros((5, 3), np.float32)).shape == (5, 1)
     env = RobotEnv(example["SwingUp"], m, nstep=20, horizon=50, effort=2.0)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A gymnasium environment over the simulator node, compared with the engine."""
+"""An environment of gymnasium over the simulator node has the motion of the engine."""
 
 import runpy
 from types import SimpleNamespace
@@ -22,8 +22,8 @@ from rbdyn_ros.ros.common.graph.qos import LATCHED  # noqa: E402
 
 ROBOT = bundled_robot("pendulum")
 
-#: A node that doubles the action. It also answers repeated states, because a message to a node may
-#: be lost just after the node is discovered.
+#: A node that doubles each action. It also answers repeated states, because a message to a node
+#: can be lost just after the discovery of the node.
 NODE = """\
 import rclpy
 from rclpy.qos import DurabilityPolicy, QoSProfile
@@ -51,7 +51,7 @@ rclpy.spin(node)
 
 
 class Upright(NodeEnv):
-    """A pendulum that starts near hanging."""
+    """A task with a pendulum that starts near its hanging position."""
 
     def reward(self, action):
         return float(-np.cos(self.position[0]) - 0.1 * action @ action)
@@ -64,7 +64,7 @@ class Upright(NodeEnv):
 
 
 class Through(Upright):
-    """The same task with a node between the actions and the robot."""
+    """The task Upright with a node between the actions and the robot."""
 
     def act(self, action):
         from sensor_msgs.msg import JointState
@@ -85,7 +85,7 @@ def env():
 
 
 def simulated(env, seed, actions, factor=1.0):
-    """Return the states of an episode from the start of env, computed by the engine."""
+    """Return the states that the engine computes for an episode with the start of `env`."""
     env.reset(seed=seed)
     m = rb.load_urdf(ROBOT)
     d = rb.make_data(m)
@@ -98,7 +98,7 @@ def simulated(env, seed, actions, factor=1.0):
     return np.array(states)
 
 
-def test_gymnasiums_check_of_environments_passes(env):
+def test_an_environment_over_a_node_passes_the_check_of_gymnasium(env):
     check_env(env, skip_render_check=True, skip_close_check=True)
 
 
@@ -111,8 +111,8 @@ def test_an_episode_has_the_bits_of_the_engine(env):
         assert (ended, cut) == (False, k == 29)
 
 
-def test_a_lost_command_is_sent_again(env, monkeypatch):
-    """The simulator waits, and repeats its state."""
+def test_an_environment_sends_a_lost_command_again(env, monkeypatch):
+    """The simulator waits for the command, and repeats its state."""
     expected = simulated(env, 4, np.full((1, 1), 0.5))
     client = env.simulation.client
     publisher, sent = client._commands, []
@@ -127,7 +127,7 @@ def test_a_lost_command_is_sent_again(env, monkeypatch):
     assert [*env.position, *env.velocity] == expected[0].tolist()
 
 
-def test_a_node_of_the_user_is_in_the_loop(tmp_path, monkeypatch):
+def test_a_node_of_the_user_can_change_the_commands(tmp_path, monkeypatch):
     (tmp_path / "doubles.py").write_text(NODE)
     monkeypatch.chdir(tmp_path)
     env = Through(ROBOT, nstep=5, effort=2.0, nodes=[["python", "doubles.py"]])
@@ -141,7 +141,7 @@ def test_a_node_of_the_user_is_in_the_loop(tmp_path, monkeypatch):
         env.close()
 
 
-def test_a_refused_robot_and_a_node_that_ends_raise_errors(tmp_path, monkeypatch):
+def test_an_environment_raises_an_error_for_a_bad_robot_or_a_node_that_ends(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     with refused(RbdynError, "no-such-file"):
         Upright("nowhere.urdf")
@@ -154,7 +154,7 @@ def test_a_refused_robot_and_a_node_that_ends_raise_errors(tmp_path, monkeypatch
         begin()
 
 
-def test_the_example_reaches_its_points():
+def test_the_example_reach_node_reaches_its_goals():
     example = runpy.run_path(str(ROOT / "examples" / "reach_node.py"))
     assert example["main"](episodes=2) < 0.01
     pytest.importorskip("stable_baselines3")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""test/messages.txt does not depend on the processor, the machine and the run."""
+"""The content of test/messages.txt does not depend on processor, machine and run."""
 
 import tempfile
 
@@ -13,7 +13,7 @@ from rbdyn_ros.errors import Finding, ModelError
 
 @pytest.fixture
 def seen(monkeypatch):
-    """Replace the messages of this session."""
+    """Replace the messages of this session by empty Messages, and return these."""
     monkeypatch.setattr(refusals, "SEEN", Messages())
     return refusals.SEEN
 
@@ -39,11 +39,11 @@ def seen(monkeypatch):
         ("mass -1 is below 0", "mass -1 is below 0"),
     ],
 )
-def test_parts_that_differ_between_runs_are_replaced(message, expected):
+def test_normalized_replaces_parts_that_differ_between_runs(message, expected):
     assert normalized(message) == expected
 
 
-def test_messages_that_differ_only_in_numbers_are_listed_once():
+def test_messages_that_differ_only_in_numbers_count_as_one_message():
     messages = Messages()
     for text in ("residual 2.5e-05 m", "residual 1.e+3 m", "residual -7 m", "residual nan m"):
         messages.add("loop", text)
@@ -55,7 +55,7 @@ def test_messages_that_differ_only_in_numbers_are_listed_once():
     ]
 
 
-def test_a_file_is_read_as_it_was_written(tmp_path):
+def test_reading_a_written_file_returns_the_same_messages(tmp_path):
     messages = Messages()
     for code, text in (("b", "two"), ("a", "one"), ("a", "0 bodies")):
         messages.add(code, text)
@@ -65,7 +65,7 @@ def test_a_file_is_read_as_it_was_written(tmp_path):
     assert read(tmp_path / "messages.txt") == messages
 
 
-def test_a_run_of_some_tests_only_adds_messages(tmp_path):
+def test_a_run_of_some_tests_only_adds_messages_to_the_file(tmp_path):
     path = tmp_path / "messages.txt"
     before, seen = Messages(), Messages()
     before.add("a", "5 links")
@@ -79,7 +79,7 @@ def test_a_run_of_some_tests_only_adds_messages(tmp_path):
     assert read(path) == seen
 
 
-def test_messages_that_the_file_lacks_are_reported(seen, tmp_path):
+def test_missing_returns_the_messages_that_the_file_lacks(seen, tmp_path):
     path = tmp_path / "messages.txt"
     worded("a", "4 links")
     assert missing(seen, path) == [["a", "4 links"]]
@@ -89,7 +89,7 @@ def test_messages_that_the_file_lacks_are_reported(seen, tmp_path):
     assert missing(seen, path) == [["a", "four links"]]
 
 
-def test_refused_compares_class_codes_and_fields(seen):
+def test_refused_compares_the_class_the_codes_and_the_fields_of_an_error(seen):
     error = ModelError([Finding("x", "bad", element="link 'a'", line=3), Finding("y", "worse")])
 
     def provoke(*expected, **fields):

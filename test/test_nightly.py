@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The table of families of cases, most of which run only nightly."""
+"""The table of tests with many cases, most of which run only nightly."""
 
 import re
 from pathlib import Path
@@ -8,7 +8,7 @@ import pytest
 from support.nightly import INSTEAD, LONG, ONE_IN, UNKNOWN, runs
 
 
-def test_every_test_in_the_nightly_lists_exists():
+def test_every_test_of_the_nightly_lists_exists():
     for name in (*(ONE_IN | LONG | INSTEAD), *INSTEAD.values()):
         file, _, test = name.partition("::")
         text = (Path(__file__).parent / file).read_text()
@@ -21,7 +21,7 @@ def test_every_test_in_the_nightly_lists_exists():
 
 @pytest.mark.parametrize("period", [2, 3, 4, 5, 6])
 @pytest.mark.parametrize("one_in", sorted(set(ONE_IN.values())))
-def test_cases_are_spread_over_every_value_of_a_parameter(period, one_in):
+def test_the_chosen_cases_include_every_value_of_a_parameter(period, one_in):
     chosen = [k for k in range(10 * period * one_in) if runs(k, one_in)]
     assert len(chosen) == pytest.approx(10 * period, abs=2)
     assert {k % period for k in chosen} == set(range(period))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Names of MuJoCo and Pinocchio raise an error with our names for them."""
+"""A name of MuJoCo or Pinocchio raises an error that suggests our name."""
 
 import re
 
@@ -17,7 +17,7 @@ ROWS = [
     for name, ours in rows.items()
 ]
 
-#: A module that opens a window, and a field of MuJoCo before 4.0.
+#: Names that the installed libraries need not have: a module for windows and an old field.
 ELSEWHERE = ("viewer", "qM")
 
 
@@ -29,7 +29,7 @@ def owners():
 
 @pytest.fixture(scope="module")
 def theirs():
-    """Return objects of the other libraries, whose names are the reference."""
+    """Return objects of the other libraries by library, as reference for their names."""
     mujoco, pinocchio = pytest.importorskip("mujoco"), pytest.importorskip("pinocchio")
     m = mujoco.MjModel.from_xml_path(str(bundled_robot("seven_dof_arm")))
     p = pinocchio.buildModelFromUrdf(str(bundled_robot("seven_dof_arm")))
@@ -40,7 +40,7 @@ def theirs():
 
 
 @pytest.mark.parametrize(("library", "owner", "name", "ours"), ROWS)
-def test_names_of_other_libraries_raise_an_error_with_our_names(
+def test_a_name_of_another_library_raises_an_error_with_our_name(
     library, owner, name, ours, owners
 ):
     with pytest.raises(AttributeError) as caught:
@@ -51,13 +51,13 @@ def test_names_of_other_libraries_raise_an_error_with_our_names(
 
 
 @pytest.mark.parametrize(("library", "owner", "name", "ours"), ROWS)
-def test_each_listed_name_exists_in_its_library(library, owner, name, ours, theirs):
+def test_each_listed_name_of_another_library_exists_there(library, owner, name, ours, theirs):
     if name not in ELSEWHERE:
         assert hasattr(theirs[library][owner], name)
 
 
 @pytest.mark.parametrize(("library", "owner", "name", "ours"), ROWS)
-def test_our_suggested_names_exist(library, owner, name, ours, owners):
+def test_each_suggested_name_exists(library, owner, name, ours, owners):
     words = re.findall(r"\b(rb|m|d)\.(\w+)", ours)
     assert words or ours.startswith("name in")
     for short, word in words:
@@ -66,13 +66,13 @@ def test_our_suggested_names_exist(library, owner, name, ours, owners):
 
 
 def test_no_field_has_a_listed_name_of_another_library():
-    """A property of the class would hide the field."""
+    """The property that raises the error would hide a field with the same name."""
     assert foreign("Data").isdisjoint(field.name for field in DATA_FIELDS)
     m = rb.load_urdf(bundled_robot("pendulum"))
     assert foreign("Model").isdisjoint(vars(m))
 
 
-def test_the_error_about_an_assignment_names_the_right_function(owners):
+def test_the_error_about_an_assignment_suggests_the_right_function_or_field(owners):
     m, d = owners["Model"], owners["Data"]
     with pytest.raises(rb.ModelError, match=r"m\.replaced\(body_mass=\.\.\.\)"):
         m.body_mass = 1.0

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Public names of the package are imported at their first use."""
+"""The package imports its public names at their first use."""
 
 import ast
 import subprocess
@@ -12,7 +12,7 @@ import rbdyn_ros as rb
 
 STUB = Path(rb.__file__).with_suffix(".pyi")
 
-#: Modules that each take longer to load than the rest of `import rbdyn_ros`.
+#: Names of modules of which each takes longer to load than the rest of `import rbdyn_ros`.
 SLOW = ("numpy", "numba", "llvmlite", "scipy", "viser", "matplotlib", "mcap", "yaml", "lxml")
 
 
@@ -23,7 +23,7 @@ def listed():
 
 
 def loaded_by(program):
-    """Return the modules of SLOW that a program loads, and its other output."""
+    """Return the words that a program prints, and then the modules of SLOW that it loads."""
     code = f"import sys\n{program}\nprint(*[name for name in {SLOW!r} if name in sys.modules])"
     command = [sys.executable, "-c", code]
     return subprocess.run(command, capture_output=True, text=True, check=True).stdout.split()
@@ -35,13 +35,13 @@ def test_importing_the_package_loads_no_slow_module():
     assert loaded_by("from rbdyn_ros.commands.line.parser import Parser") == []
 
 
-def test_using_a_name_loads_only_the_modules_that_it_needs():
+def test_using_a_public_name_loads_only_the_modules_that_it_needs():
     loaded = loaded_by("import rbdyn_ros as rb; rb.load_urdf")
     assert "numba" in loaded
     assert not {"viser", "matplotlib", "mcap"} & set(loaded)
 
 
-def test_a_urdf_is_loaded_without_the_modules_that_it_does_not_need():
+def test_load_urdf_make_data_and_step_load_only_the_modules_that_they_need():
     program = (
         "import rbdyn_ros as rb\n"
         "rb.load_urdf, rb.make_data, rb.step\n"
@@ -55,7 +55,7 @@ def test_a_urdf_is_loaded_without_the_modules_that_it_does_not_need():
     assert "rbdyn_ros.loading.load" in loaded
 
 
-def test_a_name_of_a_submodule_is_loaded_alone():
+def test_using_the_public_name_of_a_submodule_loads_no_slow_module():
     assert loaded_by("import rbdyn_ros as rb; print(rb.dh.__name__)")[0].endswith("build.dh")
 
 
@@ -63,7 +63,7 @@ def test_every_listed_name_exists_and_comes_from_its_module():
     assert len(listed()) > 90
     for name, module in listed().items():
         found = getattr(rb, name)
-        if name == "view":  # view is also a package, which can be called
+        if name == "view":  # `view` is a package that can be called
             assert found is sys.modules["rbdyn_ros.view"]
             assert callable(found)
             continue
@@ -72,11 +72,11 @@ def test_every_listed_name_exists_and_comes_from_its_module():
     assert set(rb.__all__) == set(listed())
 
 
-def test_an_unknown_name_raises_an_attribute_error():
+def test_an_unknown_public_name_raises_an_attribute_error():
     with pytest.raises(AttributeError, match="'rbdyn_ros' has no attribute 'stepp'"):
         _ = rb.stepp
 
 
-def test_a_name_is_stored_in_the_package_after_its_first_use():
+def test_the_package_stores_a_public_name_after_its_first_use():
     _ = rb.step
     assert vars(rb)["step"] is rb.step

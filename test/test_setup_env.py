@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""tools/setup_env.py: the choice of ROS 2 and Python, and messages about missing parts."""
+"""tools/setup_env.py chooses ROS 2 and Python, runs steps, and reports missing parts."""
 
 import importlib.util
 import re
@@ -36,20 +36,20 @@ def test_each_ros_has_an_environment_and_an_extra(setup_env):
 
 
 @pytest.mark.parametrize("name", ["humble", "lyrical", "", "Jazzy"])
-def test_a_ros_without_wheels_is_refused(setup_env, name):
+def test_a_ros_release_without_wheels_is_refused(setup_env, name):
     said = message(setup_env.choose_ros, name)
     assert f"ROS is '{name}'" in said
     assert "ROS=kilted, ROS=jazzy" in said
     assert "workspace" in said
 
 
-def test_every_step_of_the_setup_is_repeated_for_another_ros(setup_env):
+def test_another_ros_release_repeats_every_step_of_the_setup(setup_env):
     info = {"version": [3, 12], "base": "/usr"}
     one, other = (setup_env.wanted_stamps(info, name) for name in setup_env.ROS)
     assert all(one[step] != other[step] for step in one)
 
 
-def test_only_the_step_of_the_tests_is_repeated_for_other_test_extras(setup_env):
+def test_other_extras_for_tests_repeat_only_the_step_of_the_tests(setup_env):
     info, extras = {"version": [3, 12], "base": "/usr"}, (setup_env.TESTS, "test-nodes")
     usual, few = (setup_env.wanted_stamps(info, "jazzy", each) for each in extras)
     assert [step for step in usual if usual[step] != few[step]] == ["tests"]
@@ -77,7 +77,7 @@ def test_a_missing_compiler_is_reported(setup_env, monkeypatch):
 
 
 def test_a_missing_network_is_reported(setup_env, monkeypatch, tmp_path, capsys):
-    """The index is a local port without a server."""
+    """The address of the package index is a local port without a server."""
     monkeypatch.setattr(setup_env, "ROOT", tmp_path)
     env = setup_env.Environment("kilted")
     env.folder.mkdir()
@@ -97,7 +97,9 @@ def test_a_missing_network_is_reported(setup_env, monkeypatch, tmp_path, capsys)
     assert "no-such-package" in capsys.readouterr().out
 
 
-def test_another_failure_is_not_blamed_on_the_network(setup_env, monkeypatch, tmp_path):
+def test_a_failure_of_another_kind_is_reported_by_its_exit_status(
+    setup_env, monkeypatch, tmp_path
+):
     monkeypatch.setattr(setup_env, "ROOT", tmp_path)
     env = setup_env.Environment("kilted")
     env.folder.mkdir()
@@ -105,8 +107,10 @@ def test_another_failure_is_not_blamed_on_the_network(setup_env, monkeypatch, tm
     assert "exit status 3" in said
 
 
-def test_a_program_beside_the_clone_imports_the_package(setup_env, monkeypatch, tmp_path):
-    """The clone has the package's name, so Python would import the clone if it had no path."""
+def test_a_program_in_the_folder_of_the_clone_imports_the_package(
+    setup_env, monkeypatch, tmp_path
+):
+    """Clone and package have the same name, so Python could import the clone's folder instead."""
     clone, env = tmp_path / "rbdyn_ros", setup_env.Environment("kilted")
     monkeypatch.setattr(setup_env, "ROOT", clone)
     monkeypatch.setattr(setup_env, "run_logged", lambda *_: None)
@@ -121,15 +125,15 @@ def test_a_program_beside_the_clone_imports_the_package(setup_env, monkeypatch, 
     assert str(clone / "rbdyn_ros" / "__init__.py") in done.stdout
 
 
-def test_make_uses_the_environment_of_the_named_ros():
+def test_make_uses_the_environment_of_the_chosen_ros_release():
     command = ["make", "-n", "sim", "ROS=jazzy"]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
     assert ".venv-jazzy/bin/rbdyn sim" in done.stdout
     assert "--ros 'jazzy' --users" in " ".join(done.stdout.split())
 
 
-def test_a_workspace_with_an_old_python_is_refused():
-    """colcon runs setup.py without reading python_requires."""
+def test_setup_py_refuses_an_old_python():
+    """colcon runs setup.py, but does not check python_requires."""
     code = "import sys; sys.version_info = (3, 8, 10); exec(open('setup.py').read())"
     done = subprocess.run(
         [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=False
@@ -141,7 +145,7 @@ def test_a_workspace_with_an_old_python_is_refused():
 
 
 def fake_steps(setup_env, monkeypatch, tmp_path, **actions):
-    """Let set_up run fake actions in an empty folder; return the environment."""
+    """Replace the steps of set_up by `actions` in an empty folder; return the Environment."""
     info = {"version": [3, 12], "executable": sys.executable, "base": "/usr"}
     monkeypatch.setattr(setup_env, "ROOT", tmp_path)
     monkeypatch.setattr(setup_env, "choose_python", lambda *_: info)
@@ -156,7 +160,7 @@ def fake_steps(setup_env, monkeypatch, tmp_path, **actions):
     return env
 
 
-def test_the_engine_compiles_while_packages_are_installed(setup_env, monkeypatch, tmp_path):
+def test_set_up_compiles_the_engine_while_it_installs_packages(setup_env, monkeypatch, tmp_path):
     order = []
     first = {name: lambda name=name: order.append(name) for name in ("environment", "packages")}
     second = dict.fromkeys(("ros", "engine"), threading.Barrier(2, timeout=60.0).wait)
@@ -168,10 +172,12 @@ def test_the_engine_compiles_while_packages_are_installed(setup_env, monkeypatch
     assert order == ["environment", "packages"]
     assert setup_env.read_stamps(env).keys() == {"python", *steps}
     setup_env.set_up(env, None, tuple(steps))
-    assert len(order) == 2  # all steps are done
+    assert len(order) == 2  # no step runs twice
 
 
-def test_only_missing_steps_run_again_after_a_failed_step(setup_env, monkeypatch, tmp_path):
+def test_set_up_runs_only_missing_steps_again_after_a_failed_step(
+    setup_env, monkeypatch, tmp_path
+):
     ran = []
     act = {name: lambda name=name: ran.append(name) for name in ("environment", "packages")}
     act["tests"] = lambda: setup_env.fail("the step failed")

@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Kane's babyboot: an open two-joint tree with published angles after 10 s of chaotic motion.
+"""Kane's babyboot: two links without a loop, with published angles after 10 s of chaotic motion.
 
-Rod A hangs from a pivot about x, and plate B rotates on A about the axis z of the rod. Source: T.
-Kane and D. Levinson, Dynamics: Theory and Applications; the figures are the published answer of
-MotionGenesis.
+Rod A swings about x, and plate B rotates on A about the rod's axis z. Source: T. Kane and
+D. Levinson, Dynamics: Theory and Applications. MotionGenesis published the numbers.
 """
 
 import numpy as np
@@ -51,11 +50,11 @@ def test_the_babyboot_moves_as_published():
     rates = d.qvel - [-6.7440081040646, -2.7795690128833]
     drift = total_energy(m, d) - before
     print("errors [deg]", error, "[rad/s]", rates, "energy drift [J]", drift)
-    # the motion is chaotic, so rounding errors grow to some 1e-6 deg in 10 s; the RK4 of another
-    # engine with this step ends 1.7e-7 and 1.3e-6 deg away
+    # the motion is chaotic, so rounding errors grow to some 1e-6 deg in 10 s; another engine with
+    # RK4 and this timestep has errors of 1.7e-7 and 1.3e-6 deg
     assert np.abs(error[0]) < 1e-6
     assert np.abs(error[1]) < 5e-6
     assert np.abs(rates).max() < 1e-6
-    # ten times the random walk of rounding in 1e5 steps of 0.3 J: eps 0.3 sqrt(1e5) = 2e-14
+    # ten times the expected rounding: 1e5 steps with energies of 0.3 J, eps 0.3 sqrt(1e5) = 2e-14
     assert abs(drift) < 2e-13, drift
     assert d.time == pytest.approx(10.0, abs=1e-9)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Solve systems of 6 x 6 blocks, and compare with NumPy."""
+"""Linear systems of 6 x 6 blocks are solved as NumPy solves them."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ import pytest
 import rbdyn_ros as rb
 from rbdyn_ros.engine.tree.block_lu import block_start, factor_blocks, list_start, solve_blocks
 
-#: Pairs of bodies that share a block: a chain, a cycle, and a body alone (number 6).
+#: Pairs of bodies that share a block: a chain and a cycle; body 6 shares no block.
 PAIRS = [(1, 0), (2, 1), (4, 2), (5, 3), (5, 1), (7, 5), (7, 3)]
-#: The blocks that the elimination of bodies 5 and 7 fills in.
+#: The pairs whose zero block becomes nonzero when bodies 5 and 7 are eliminated.
 FILLED = [(3, 1)]
 
 
@@ -25,7 +25,7 @@ def balls(number):
 
 
 def written(d, symmetric, empty=()):
-    """Write random blocks to d; return the whole matrix. The blocks of `empty` are zero."""
+    """Write random blocks to d, and zeros for the pairs `empty`; return the whole matrix."""
     rng = np.random.default_rng(3)
     H = np.zeros((48, 48))
     for b in range(8):
@@ -49,7 +49,7 @@ def written(d, symmetric, empty=()):
 
 @pytest.mark.parametrize("empty", [(), ((5, 1), (2, 1))])
 @pytest.mark.parametrize("symmetric", [True, False])
-def test_blocks_are_solved_as_numpy_solves_the_whole_matrix(symmetric, empty):
+def test_solving_by_blocks_agrees_with_numpy(symmetric, empty):
     m, d = balls(8)
     H = written(d, symmetric, empty)
     d.row_works[:] = 1
@@ -58,13 +58,13 @@ def test_blocks_are_solved_as_numpy_solves_the_whole_matrix(symmetric, empty):
     factor_blocks(m, d, symmetric)
     solve_blocks(m, d, d.skyline_x)
     assert d.skyline_x == pytest.approx(np.linalg.solve(H, f), abs=1e-13)
-    assert d.block_live[5] == (1 if empty else 2)  # with an empty block only body 3 is near
+    assert d.block_live[5] == (1 if empty else 2)  # body 5 shares blocks with these many bodies
 
 
-def test_bodies_that_do_not_work_keep_their_numbers():
+def test_numbers_of_bodies_that_are_not_solved_stay_unchanged():
     m, d = balls(8)
     H = written(d, False)
-    works = np.isin(np.arange(8), [0, 1, 2, 3, 4, 5, 7])  # body 6 has no block beside its own
+    works = np.isin(np.arange(8), [0, 1, 2, 3, 4, 5, 7])  # body 6 is not solved
     d.row_works[:] = np.repeat(works, 6)
     d.skyline_x[:] = 1.0
     kept = d.block_diagonal[6].copy()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""With NUMBA_BOUNDSCHECK=1 any index error fails a test."""
+"""With NUMBA_BOUNDSCHECK=1 every index error in compiled code makes a test fail."""
 
 import os
 import subprocess

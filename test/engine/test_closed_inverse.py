@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Inverse dynamics of closed loops: forces of the actuated joints for a given motion."""
+"""Inverse dynamics finds the actuator forces that cause a given motion of a closed loop."""
 
 from dataclasses import replace
 
@@ -13,7 +13,7 @@ import rbdyn_ros as rb
 
 
 def moving(m, seed=0, **how):
-    """Return a Data with a state and an acceleration that the loops allow."""
+    """Return a Data with a state and a qacc that satisfy the loop constraints."""
     d = started(m, seed=seed, **how)
     see_constraints(m, d)
     qacc = np.random.default_rng(seed).uniform(-3.0, 3.0, m.nv)
@@ -23,7 +23,7 @@ def moving(m, seed=0, **how):
 
 
 def tree_forces(m, d):
-    """Return the forces of the spanning tree alone for d.qacc."""
+    """Return the joint forces that cause d.qacc in the spanning tree without loops."""
     twin = d.copy()
     rb.forward(m, twin)
     return rb.mass_matrix(m, twin) @ d.qacc + twin.qfrc_bias - twin.qfrc_passive
@@ -34,7 +34,7 @@ def actuated(m):
 
 
 def moves_so(m, d):
-    """Return the accelerations that qfrc_inverse causes in forward dynamics."""
+    """Return the accelerations that forward dynamics computes from d.qfrc_inverse."""
     twin = d.copy()
     twin.qfrc_applied = d.qfrc_inverse
     rb.forward(m, twin)
@@ -54,7 +54,7 @@ START = {
 
 @pytest.mark.parametrize("seed", range(3))
 def test_two_motors_move_a_five_bar(seed):
-    """With as many actuators as degrees of freedom torques are unique; elbows have no motor."""
+    """The torques are unique, as there are as many motors as degrees of freedom."""
     m = rb.build(mechanisms.five_bar())
     d = moving(m, seed)
     wanted, tau = d.qacc.copy(), tree_forces(m, d)
@@ -62,7 +62,7 @@ def test_two_motors_move_a_five_bar(seed):
     drives = actuated(m)
     assert drives.sum() == 2
     assert np.abs(d.qfrc_inverse[~drives]).max() < 1e-12 * np.abs(d.qfrc_inverse).max()
-    # numpy solves for the motor torques and lambda at once
+    # NumPy solves for the motor torques and lambda together
     K = d.efc_J
     unknown = np.linalg.lstsq(np.hstack([np.eye(m.nv)[:, drives], K.T]), tau, rcond=1e-9)[0]
     with Comparison("closed inverse", f"five-bar {seed}") as compare:
@@ -88,7 +88,7 @@ def test_three_motors_move_a_delta_robot():
 
 
 def test_static_torques_of_a_delta_robot_satisfy_virtual_work():
-    """The torques are J^T times the platform's weight; J is a difference of inverse kinematics."""
+    """The torques are J^T times the platform's weight, with J by differences."""
     m = rb.build(_light_delta())
     centre, h = np.array([0.06, -0.03, -0.45]), 1e-6
     d = rb.make_data(m)
@@ -118,13 +118,13 @@ def _light_delta():
 
 @pytest.mark.parametrize("name", START)
 @pytest.mark.parametrize("seed", range(2))
-def test_forces_have_the_least_norm_if_all_joints_are_actuated(name, seed):
+def test_actuator_forces_have_the_least_norm_if_all_joints_are_actuated(name, seed):
     how = {"passive": False} if name == "five_bar" else {}
     m = rb.build(getattr(mechanisms, name)(**how))
     d = moving(m, seed, **START[name])
     wanted, tau = d.qacc.copy(), tree_forces(m, d)
     rb.inverse(m, d)
-    # the shortest u with u + K^T lambda = tau is tau less its projection on the range of K^T
+    # the shortest u with u + K^T lambda = tau is tau minus its projection on the range of K^T
     K = d.efc_J
     least = tau - K.T @ np.linalg.lstsq(K.T, tau, rcond=1e-9)[0]
     force = np.linalg.lstsq(K.T, tau - least, rcond=1e-9)[0]
@@ -135,8 +135,8 @@ def test_forces_have_the_least_norm_if_all_joints_are_actuated(name, seed):
         compare.close("qacc", moves_so(m, d), wanted, 1e-9)
 
 
-def test_three_actuators_share_the_forces_of_two_freedoms():
-    """Three motors share the forces of least norm; the joint without a motor has no force."""
+def test_three_actuators_share_the_forces_of_two_degrees_of_freedom():
+    """The forces of the motors have the least norm; the joint without a motor has no force."""
     s = mechanisms.five_bar(passive=False)
     description = s.description()
     joints = tuple(
@@ -148,8 +148,8 @@ def test_three_actuators_share_the_forces_of_two_freedoms():
     rb.inverse(m, d)
     drives = actuated(m)
     assert drives.sum() == 3
-    # min |u| with S u + K^T lambda = tau gives u = S^T tau - (S^T K^T) lambda, where lambda must
-    # balance the joint without a motor: a least-squares problem in the null space of its row
+    # minimise |u| with S u + K^T lambda = tau: u = S^T tau - S^T K^T lambda, where lambda balances
+    # the joint without a motor; this is a least-squares problem in the null space of its row
     K = d.efc_J
     free = K.T[~drives]
     particular = np.linalg.lstsq(free, tau[~drives], rcond=1e-9)[0]
@@ -163,8 +163,8 @@ def test_three_actuators_share_the_forces_of_two_freedoms():
     assert np.abs(d.qfrc_inverse[~drives]).max() < 1e-12 * np.abs(least).max()
 
 
-def test_forces_without_an_actuator_stay_at_passive_joints():
-    """A five-bar with one motor cannot have every acceleration, so passive joints keep a force."""
+def test_an_impossible_acceleration_leaves_forces_at_joints_without_actuators():
+    """One motor cannot cause every acceleration of a five-bar, so other joints keep a force."""
     s = mechanisms.five_bar()
     description = s.description()
     joints = tuple(
@@ -179,17 +179,17 @@ def test_forces_without_an_actuator_stay_at_passive_joints():
     K = d.efc_J
     least = tau[~drives] - K.T[~drives] @ np.linalg.lstsq(K.T[~drives], tau[~drives])[0]
     left = d.qfrc_inverse[~drives]
-    assert np.linalg.norm(least) > 1e-3, "one motor cannot move two freedoms at will"
+    assert np.linalg.norm(least) > 1e-3, "one motor cannot control two degrees of freedom"
     assert np.linalg.norm(left) >= np.linalg.norm(least) * (1.0 - 1e-12)
-    # two loop forces cannot relieve three joints without actuator, so one joint keeps its force
+    # two loop forces balance two of the three joints without actuators
     assert (np.abs(left) > 1e-12).sum() == 1
     balance = d.qfrc_inverse + K.T @ d.efc_force
     np.testing.assert_allclose(balance, tau, atol=1e-12 * np.abs(tau).max())
     np.testing.assert_allclose(moves_so(m, d), wanted, rtol=1e-9)
 
 
-def test_a_driven_joint_in_a_loop_needs_the_force_of_a_free_joint():
-    """The drive has the force that the same joint needs for the same motion if it is free."""
+def test_a_driven_joint_in_a_loop_needs_the_same_force_as_a_free_joint():
+    """For the same motion, qfrc_driven equals the force along a free joint."""
     motion = rb.Trajectory((-0.2, 0.1, 0.5, 0.8), ((1.0,), (1.4,), (0.8,), (1.0,)), True)
     s = mechanisms.five_bar().drive("shoulder_2", motion)
     m, free = rb.build(s), rb.build(mechanisms.five_bar())
@@ -209,7 +209,7 @@ def test_a_driven_joint_in_a_loop_needs_the_force_of_a_free_joint():
     rb.inverse(free, e)
     shoulder = free.jnt_dofadr[free.jnt_id("shoulder_1")]
     other = free.jnt_dofadr[free.jnt_id("shoulder_2")]
-    # m has no dof of shoulder_2: the force of this joint is in qfrc_driven
+    # shoulder_2 is driven, so its force is in qfrc_driven
     with Comparison("closed inverse", "driven") as compare:
         compare.close("shoulder_1", d.qfrc_inverse[m.jnt_dofadr[m.jnt_id("shoulder_1")]],
                       e.qfrc_inverse[shoulder], 1e-9)  # fmt: skip

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Memory accesses and calls in the LLVM code of kernels."""
+"""Kernels call functions that are marked apart, and load no number again without need."""
 
 import numpy as np
 import pytest
@@ -12,7 +12,7 @@ from rbdyn_ros.runtime.shared import Shared
 
 pytestmark = pytest.mark.skipif(jit.DISABLED, reason="nothing is compiled")
 
-#: Numba shows no LLVM code of cached kernels.
+#: Declares a kernel without a cache, because Numba does not return the LLVM code of cached ones.
 uncached = jit.kernels_in("")
 
 
@@ -84,7 +84,7 @@ def code_of(kernel):
     return text
 
 
-def test_a_kernel_marked_apart_is_called_although_its_caller_is_inlined():
+def test_a_function_marked_apart_is_called_and_not_inlined():
     assert caller(2.0) == 14.0
     calls = [line for line in code_of(caller).splitlines() if " call " in line]
     assert any("3far" in line for line in calls)
@@ -92,7 +92,7 @@ def test_a_kernel_marked_apart_is_called_although_its_caller_is_inlined():
 
 
 @pytest.mark.parametrize("kernel", [masses_around_a_store, counts_around_a_store])
-def test_a_store_of_another_number_repeats_no_load(kernel):
+def test_a_store_to_another_array_does_not_make_a_kernel_load_a_number_again(kernel):
     m = rb.scene(objects=[rb.Object("box", rb.Box((0.2, 0.2, 0.2)), mass=2.0)])
     d = rb.make_data(m)
     assert kernel(m, d) == (4.0 if kernel is masses_around_a_store else 0)
@@ -103,7 +103,7 @@ def test_a_store_of_another_number_repeats_no_load(kernel):
     assert len(loads) == (1 if kernel is masses_around_a_store else 2), body
 
 
-def test_a_kernel_reads_the_values_that_it_has_stored():
+def test_a_kernel_reads_values_that_it_has_just_stored():
     m = rb.scene(objects=[rb.Object("box", rb.Box((0.2, 0.2, 0.2)), mass=2.0)])
     d = rb.make_data(m)
     d.body_touches[1] = 5
@@ -111,8 +111,8 @@ def test_a_kernel_reads_the_values_that_it_has_stored():
     assert d.qpos[0] == 4.0
 
 
-def test_a_kernel_reads_values_that_it_has_stored_as_another_type():
-    """The same memory has two types: in a view, in an array of scalars, in the Data of loops."""
+def test_a_kernel_reads_values_that_it_has_just_stored_as_another_type():
+    """Two arrays of different types share memory: a view, the shared memory, the Data of loops."""
     m = rb.scene(objects=[rb.Object("box", rb.Box((0.2, 0.2, 0.2)), mass=2.0)])
     d = rb.make_data(m)
     assert bits_around_a_store(m, d)
@@ -123,7 +123,7 @@ def test_a_kernel_reads_values_that_it_has_stored_as_another_type():
     assert loop_numbers_around_clearing(m, d) == 7
 
 
-def test_slices_can_be_filled():
+def test_kernels_can_fill_slices():
     m = rb.scene(objects=[rb.Object("box", rb.Box((0.2, 0.2, 0.2)), mass=2.0)])
     d = rb.make_data(m)
     fill(m, d)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Ctrl-C, garbage collection and the stack during compilation."""
+"""A compilation of kernels survives Ctrl-C, garbage collection and deep recursion."""
 
 import gc
 import resource
@@ -66,7 +66,7 @@ print(made())
     ],
 )
 def test_ctrl_c_ends_a_compilation_while_llvm_calls_python(tmp_path, made):
-    """LLVM would lose the exception, and the next call would fail: "no compiled object yet"."""
+    """If LLVM lost the exception, the next call would fail with "no compiled object yet"."""
     tests = str(Path(__file__).parent)
     code = IN_LLVM.format(made=made.format(folder=str(tmp_path)), tests=tests)
     done = subprocess.run(
@@ -75,8 +75,8 @@ def test_ctrl_c_ends_a_compilation_while_llvm_calls_python(tmp_path, made):
     assert (done.stdout, done.stderr) == ("interrupted\n2\n", "")
 
 
-def test_ctrl_c_ends_between_two_kernels(tmp_path):
-    """The kernel that is being compiled is finished and kept; the next call continues after it."""
+def test_ctrl_c_ends_a_compilation_between_two_kernels(tmp_path):
+    """The current kernel is finished and stored; the next call compiles the others."""
     global compiled_inner  # noqa: PLW0603 - a kernel finds the kernels it calls by global names
     compiled_inner = jit.compile_cached(inner, jit.OPTIONS, str(tmp_path))
     kernel = jit.compile_cached(outer, jit.OPTIONS, str(tmp_path))
@@ -96,7 +96,7 @@ def test_ctrl_c_ends_between_two_kernels(tmp_path):
     assert kernel(1) == 3
 
 
-def test_ctrl_c_waits_for_the_end_of_the_outermost_block():
+def test_ctrl_c_takes_effect_at_the_end_of_the_outermost_deferred_block():
     seen = []
 
     def work():
@@ -111,7 +111,7 @@ def test_ctrl_c_waits_for_the_end_of_the_outermost_block():
 
 
 def traced(function, act):
-    """Enter and leave a block; before each line of `function`, call `act` with its number."""
+    """Enter and leave a deferred block; call act(number) before each line of `function`."""
 
     def trace(frame, event, _argument):
         if frame.f_code is function.__code__ and event == "line":
@@ -141,7 +141,7 @@ def test_ctrl_c_at_any_line_of_the_handler_code_is_raised(function):
             pass
 
 
-def test_a_handler_of_the_user_is_not_replaced():
+def test_a_signal_handler_of_the_user_is_not_replaced():
     seen = []
     signal.signal(signal.SIGINT, lambda *_: seen.append("theirs"))
     with interrupts.deferred():
@@ -149,7 +149,7 @@ def test_a_handler_of_the_user_is_not_replaced():
     assert seen == ["theirs"]
 
 
-def test_compilation_in_another_thread_does_not_touch_the_handler():
+def test_compiling_in_another_thread_does_not_change_the_signal_handler():
     failed = []
 
     def work():
@@ -172,7 +172,7 @@ def collector():
 
 
 @pytest.mark.parametrize("collects", [True, False])
-def test_the_garbage_collector_waits_and_is_then_restored(collector, collects):
+def test_the_garbage_collector_is_off_during_compilation_and_then_restored(collector, collects):
     seen = []
 
     def work():
@@ -199,8 +199,8 @@ def page_faults(work):
     return resource.getrusage(resource.RUSAGE_THREAD).ru_minflt - before
 
 
-def test_deep_calls_of_the_compiler_do_not_map_memory_repeatedly():
-    """At some of the depths a call begins a new chunk of Python's stack."""
+def test_deep_recursion_of_the_compiler_does_not_map_memory_repeatedly():
+    """At some depths a call needs a new chunk of Python's stack, which must be kept."""
 
     def descend(depth):
         for _ in range(1000):
@@ -212,7 +212,7 @@ def test_deep_calls_of_the_compiler_do_not_map_memory_repeatedly():
         interrupts.deferring(descend)(250)
         interrupts.deferring(descend)(250)
 
-    nested()  # later calls do not have the page faults of the first call
+    nested()  # the first call has more page faults
     faults = [page_faults(interrupts.deferring(nested)) for _ in range(3)]
     assert max(faults) < 100
     with pytest.raises(RecursionError):

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""K, k and position errors of every kind of constraint agree with differences and balance.
+"""K, k and the position errors of every kind of constraint agree with finite differences.
 
-The differences do not use wrenches, subspaces or the search for the position of a loop joint.
-Each kind connects bodies of one tree, of two trees, or a body and the world. Joints between them
-are driven over time, follow other joints, or are reversed.
+The differences of position errors use neither wrenches nor motion subspaces. Each kind of
+constraint connects two bodies of one tree, bodies of two trees, or a body and the world. In some
+variants joints of these trees are driven over time, mimic other joints, or are reversed.
 """
 
 import functools
@@ -31,11 +31,11 @@ CASES = (
     ("branch", "reversed"),
 )
 
-#: Steps of two central differences; the extrapolated error is of fourth order in the step.
+#: Step of central differences, which are extrapolated to an error of fourth order in the step.
 STEP = 2e-4
 TOLERANCE = 2e-8
 
-#: A trajectory with a velocity and an acceleration at time 0.
+#: A trajectory whose velocity and acceleration at time 0 are not zero.
 SWING = rb.Trajectory((-0.2, 0.1, 0.5, 0.8), ((0.1,), (0.5,), (-0.3,), (0.1,)), True)
 
 
@@ -59,7 +59,7 @@ CHAINS = (
 
 
 def system(kind, ends, variant, seed):
-    """Return two trees, one with two branches of six dofs, joined by a constraint of this kind."""
+    """Return two trees with a constraint of this kind; one tree has two branches."""
     rng = np.random.default_rng([seed, KINDS.index(kind), ENDS.index(ends)])
     s = rb.SystemBuilder(kind)
     for name, joint_type, parent, child in CHAINS:
@@ -81,7 +81,7 @@ def system(kind, ends, variant, seed):
 
 
 def _meeting(s, other, X_P, rng):
-    """Return the X_S for which a loop joint is at zero in a configuration of the trees."""
+    """Return the X_S with which a loop joint is at zero in a random configuration of the trees."""
     m = rb.build(s)
     d = rb.make_data(m)
     d.qpos = rb.random_qpos(m, rng)
@@ -122,7 +122,7 @@ def _constrain(s, kind, other, rng):
 
 
 def closed(kind, ends, variant, seed=0):
-    """Return a Model and a Data with closed loops, an allowed velocity, and forces."""
+    """Return a Model, and a Data with closed loops, a qvel that the loops allow, and forces."""
     m, d = _closed(kind, ends, variant, seed)
     return m, d.copy()
 
@@ -149,7 +149,7 @@ each_case = pytest.mark.parametrize(("ends", "variant"), CASES)
 
 
 def beside(values, scale):
-    """Append a scale to numbers, because a Comparison divides errors by the largest entry."""
+    """Append a scale to numbers: a Comparison divides errors by the largest entry."""
     return np.append(values, scale)
 
 
@@ -160,7 +160,7 @@ def derivative(function):
 
 
 def errors(m, d, qvel, t, qacc=None, rate=False):
-    """Return efc_pos, or efc_vel, after a time t of motion with qvel and qacc."""
+    """Return efc_pos (efc_vel if `rate`) after moving for a time t from d with qvel and qacc."""
     twin = d.copy()
     accelerations = np.zeros(m.nv) if qacc is None else qacc
     rb.integrate_pos(m, twin.qpos, np.ascontiguousarray(qvel + 0.5 * t * accelerations), t)
@@ -171,7 +171,7 @@ def errors(m, d, qvel, t, qacc=None, rate=False):
 
 
 def numeric_K(m, d):
-    """Return the derivative of efc_pos by configuration, at a fixed time."""
+    """Return the derivative of efc_pos with respect to the configuration, at a fixed time."""
 
     def moved(direction):
         def function(t):
@@ -186,7 +186,7 @@ def numeric_K(m, d):
 
 
 def holonomic(m):
-    """Return a mask of the equations with a position error: of a rolling body only the first."""
+    """Return which equations have a position error: for a rolling body only the first one."""
     rows = np.ones(m.nefc, bool)
     if m.nroll:
         rows[1:] = False
@@ -195,7 +195,7 @@ def holonomic(m):
 
 @each_case
 @each_kind
-def test_equations_agree_with_differences(kind, ends, variant):
+def test_equations_agree_with_finite_differences(kind, ends, variant):
     m, d = closed(kind, ends, variant)
     see_constraints(m, d)
     K, k, rows = d.efc_J.copy(), d.efc_aref.copy(), holonomic(m)
@@ -213,7 +213,7 @@ def test_equations_agree_with_differences(kind, ends, variant):
         see_constraints(m, d)
         rate, found = derivative(lambda t: errors(m, d, d.qvel, t)), d.efc_vel.copy()
         compare.close("efc_vel, any", found[rows], rate[rows], TOLERANCE)
-        # k is the rate of efc_vel, except for loop joints, whose axes turn while they are open
+        # K qacc - k is the rate of efc_vel, except at open loop joints, whose axes turn
         if m.nloop == 0:
             K, k, qvel = d.efc_J.copy(), d.efc_aref.copy(), d.qvel.copy()
             slope = derivative(lambda t: errors(m, d, qvel, t, qacc, rate=True))
@@ -226,8 +226,8 @@ def test_equations_agree_with_differences(kind, ends, variant):
             compare.close("driven part", beside(driven, 1.0), beside(0.0 * k, 1.0), 1e-12)
 
 
-def test_driven_joints_contribute_to_the_rate():
-    """Otherwise the variant with driven joints would not test the rate."""
+def test_driven_joints_contribute_to_the_constraint_velocity():
+    """Otherwise the variant with driven joints would not test this contribution."""
     m, d = closed("fixed", "trees", "driven")
     assert m.ndrive == 2
     see_constraints(m, d)
@@ -237,7 +237,7 @@ def test_driven_joints_contribute_to_the_rate():
 @each_case
 @pytest.mark.parametrize("kind", ["sphere", "disk"])
 def test_rolling_bodies_do_not_slip(kind, ends, variant):
-    """efc_vel equals the slip of the touching points by differences of poses."""
+    """efc_vel equals the slip of the touching points, computed by differences of poses."""
     m, d = closed(kind, ends, variant)
     d.qvel = np.random.default_rng(3).uniform(-1.0, 1.0, m.nv)
     see_constraints(m, d)
@@ -261,7 +261,7 @@ def test_rolling_bodies_do_not_slip(kind, ends, variant):
         return one - twin.xpos[plane] - twin.xmat[plane].reshape(3, 3) @ on_plane
 
     slip = derivative(apart)
-    # the engine chooses the two directions in the plane: only lengths can be compared
+    # the engine is free to choose the two directions in the plane, so compare lengths
     assert d.efc_vel[0] == pytest.approx(normal @ slip, abs=1e-9)
     across = np.linalg.norm(slip - normal * (normal @ slip))
     assert np.hypot(*d.efc_vel[1:]) == pytest.approx(across, rel=1e-8)
@@ -271,7 +271,7 @@ def test_rolling_bodies_do_not_slip(kind, ends, variant):
 @each_case
 @each_kind
 def test_accelerations_and_forces_solve_the_equations(kind, ends, variant):
-    """K qacc = k, M qacc + C = tau + K^T lambda, lambda has no power, and a KKT solve agrees."""
+    """K qacc = k and M qacc + C = tau + K^T lambda hold; lambda does no work."""
     m, d = closed(kind, ends, variant)
     rb.forward(m, d)
     K, force = d.efc_J, d.qfrc_constraint
@@ -295,10 +295,10 @@ def test_accelerations_and_forces_solve_the_equations(kind, ends, variant):
 
 @each_kind
 def test_constraints_do_not_drift(kind, record_property):
-    """The mechanism swings freely at up to 70 rad/s, so the steps are fine."""
+    """The mechanism swings freely at up to 70 rad/s, so the timestep is short."""
     m, d = closed(kind, "trees", "plain", 1)
     d.qfrc_applied = 0.0
-    m.opt.integrator, m.opt.timestep = "rk4", 2.5e-4  # no other test uses this Model
+    m.opt.integrator, m.opt.timestep = "rk4", 2.5e-4  # the cached Model is used by no other test
     drift = mechanisms.Drift(m, d, 1.0, every=40)
     record_property(f"{kind}, rk4, 1 s", str(drift))
     print(f"{kind}, rk4, 1 s: {drift}")
@@ -310,7 +310,7 @@ def test_constraints_do_not_drift(kind, record_property):
 @pytest.mark.parametrize("copies", [2, 3])
 @pytest.mark.parametrize("kind", ["revolute", "fixed", "helical", "universal"])
 def test_copies_of_a_loop_joint_share_its_force(kind, copies):
-    """Copies of a loop joint move like one joint, and each has an equal share of its lambda."""
+    """With copies of a loop joint the motion is the same, and the copies share lambda equally."""
     twin = system(kind, "trees", "plain", 5)
     m = rb.build(twin)
     description = twin.description()
@@ -332,10 +332,10 @@ def test_copies_of_a_loop_joint_share_its_force(kind, copies):
 
 
 @pytest.mark.parametrize("kind", ["grashof", "crank_slider", "watt", "bricard", "pantograph"])
-def test_lambda_is_the_shortest_in_mechanisms_with_more_equations_than_needed(kind):
+def test_lambda_has_the_least_norm_if_equations_are_redundant(kind):
     m = rb.build(getattr(mechanisms, kind)())
     d = mechanisms.started(m, seed=2)
-    # forces out of the plane act on the rows that the motion does not need
+    # forces out of the plane load the redundant equations
     d.xfrc_applied[1:] = np.random.default_rng(1).uniform(-5.0, 5.0, (m.nbody - 1, 6))
     rb.forward(m, d)
     K, force = d.efc_J, d.efc_force

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""With increasing stiffness, motions of MuJoCo's equality constraints converge to ours.
+"""With growing stiffness, motions with MuJoCo's equality constraints converge to ours.
 
-MuJoCo's constraints are springs and dampers with a time constant of at least two timesteps. If the
-time constant and the timestep go to zero, MuJoCo's motion becomes ours.
+MuJoCo's constraints are springs and dampers with a time constant of at least two timesteps. As
+this time constant and the timestep go to zero, MuJoCo's motion approaches ours.
 """
 
 from itertools import pairwise
@@ -21,7 +21,7 @@ SECONDS = 0.2
 
 
 def twin(description, timestep):
-    """Return MuJoCo's model of the tree, with the constraints of the Description made stiff."""
+    """Return MuJoCo's model of a Description, with stiff equality constraints."""
     spec = mujoco.MjSpec()
     spec.option.timestep = timestep
     spec.option.integrator = mujoco.mjtIntegrator.mjINT_EULER
@@ -55,11 +55,11 @@ def _equality(spec, joint, base, timestep):
     e.objtype = mujoco.mjtObj.mjOBJ_BODY
     e.name1, e.name2 = ("world" if n == base else n for n in (joint.parent, joint.child))
     if not weld:
-        # two points, one above the other, make a hinge
+        # a connect at one point: the other joints allow only planar motion
         e.data[:3] = joint.origin.pos
         return
     R_p, R_s = rotation(joint.origin.quat), rotation(joint.child_origin.quat)
-    # the data of a weld: anchors in the second and the first body, relative orientation, and the
+    # data of a weld: anchor in the second body, anchor in the first, relative orientation, and
     # weight of the rotation
     e.data[:11] = [*joint.child_origin.pos, *joint.origin.pos, *wxyz(R_p * R_s.inv()), 1.0]
 
@@ -72,7 +72,7 @@ def _stiff(spec, kind, timestep):
 
 
 def difference(system, timestep, **start):
-    """Return the largest difference from MuJoCo's qpos, as a share of the largest coordinate."""
+    """Return the largest difference from MuJoCo's qpos, relative to the largest coordinate."""
     m = rb.build(system)
     m.opt.integrator = "rk4"
     d = started(m, speed=1.0, **start)
@@ -90,7 +90,7 @@ def _set_state(m, d, theirs, e):
         k = mujoco.mj_name2id(theirs, mujoco.mjtObj.mjOBJ_JOINT, name)
         e.qpos[theirs.jnt_qposadr[k]] = d.qpos[m.jnt_qposadr[j]]
         e.qvel[theirs.jnt_dofadr[k]] = d.qvel[m.jnt_dofadr[j]]
-    # MuJoCo sets the second anchor of a connect at qpos0, where loops may be open: set it here
+    # MuJoCo computes the second anchor of a connect at qpos0, where the loop may be open
     mujoco.mj_kinematics(theirs, e)
     for i in np.flatnonzero(theirs.eq_type == mujoco.mjtEq.mjEQ_CONNECT):
         one, other = theirs.eq_obj1id[i], theirs.eq_obj2id[i]
@@ -104,7 +104,7 @@ def _by_name(theirs, e, m):
 
 
 def welded():
-    """Return a chain of three hinged bars, welded to a fourth bar on a hinge of its own."""
+    """Return a chain of three hinged bars, welded to a fourth bar that has its own hinge."""
     s = rb.SystemBuilder("welded", base="ground")
     for name in ("a", "b", "c", "e"):
         s.body(name, mechanisms.bar(0.2))
@@ -133,11 +133,11 @@ STARTS = {"connect": {"A": 1.0}, "weld": {}, "joint": {}}
 
 
 @pytest.mark.parametrize("kind", SYSTEMS)
-def test_stiff_equalities_converge_to_constraints(kind):
+def test_stiff_equality_constraints_of_mujoco_converge_to_ours(kind):
     steps = (1e-3, 2.5e-4, 6.25e-5)
     errors = [difference(SYSTEMS[kind](), h, **STARTS[kind]) for h in steps]
     print(kind, [f"{error:.1e}" for error in errors])
-    # the error is of first order, so a quarter of the timestep has a quarter of the error
+    # the error is of first order: a quarter of the timestep gives a quarter of the error
     assert errors[0] < 2e-2
     for coarse, fine in pairwise(errors):
         assert 2.5 < coarse / fine < 6.5

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Equal states lead to equal bits, after any calls and in any thread or process."""
+"""Simulating from equal states gives equal bits, after any calls and in any thread or process."""
 
 import os
 import pickle
@@ -26,7 +26,7 @@ for m, state, steps in pickle.load(sys.stdin.buffer):
 
 
 def with_state(m, other):
-    """Return a new Data with the state of another Data and nothing else."""
+    """Return a new Data with only the state of another Data."""
     d = rb.make_data(m)
     for name in STATE:
         setattr(d, name, getattr(other, name))
@@ -35,7 +35,7 @@ def with_state(m, other):
 
 @pytest.mark.parametrize("name", SCENES)
 def test_bits_do_not_depend_on_earlier_calls(name):
-    """Single steps, a copy, a reset, a new Data and other search axes leave equal bits."""
+    """Single steps, a copy, a reset, a new Data and other search axes make no difference."""
     m, start, steps = started(name)
     many, single, half = start.copy(), start.copy(), start.copy()
     rb.step(m, many, steps)
@@ -59,7 +59,7 @@ def test_bits_do_not_depend_on_earlier_calls(name):
 
 
 @pytest.mark.parametrize("name", SCENES)
-def test_threads_leave_the_bits_of_step(name):
+def test_threads_give_the_same_bits_as_step(name):
     m, start, steps = started(name)
     qvel = start.qvel + np.random.default_rng(1).normal(size=(5, m.nv)) * 1e-3
     expected = []
@@ -85,8 +85,8 @@ def test_threads_leave_the_bits_of_step(name):
             assert qvel[k].tobytes() == v.tobytes()
 
 
-def test_two_processes_leave_equal_bits():
-    """Both processes run the scenes in the same order, the last scene first."""
+def test_simulations_in_two_processes_have_equal_bits():
+    """Both processes simulate the scenes in the same order, from the last to the first."""
     expected, runs = [], []
     for name in reversed(SCENES):
         m, d, steps = started(name)

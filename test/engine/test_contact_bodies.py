@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Contact between moving bodies: momentum, impacts, stacks, grasps, and the law of the forces."""
+"""Contact between moving bodies keeps momentum, and gives right impacts, stacks and grasps."""
 
 import pickle
 
@@ -30,7 +30,7 @@ def bodies(*parts, floor=True):
 
 
 def at(m, places, linear=(0.0, 0.0, 0.0), angular=(0.0, 0.0, 0.0)):
-    """Return a Data with free bodies at these positions, without rotation."""
+    """Return a Data with free bodies at positions `places`, unrotated, with these velocities."""
     d = rb.make_data(m)
     d.qpos.reshape(-1, 7)[:, :3] = places
     d.qpos.reshape(-1, 7)[:, 3:] = (1.0, 0.0, 0.0, 0.0)
@@ -40,13 +40,13 @@ def at(m, places, linear=(0.0, 0.0, 0.0), angular=(0.0, 0.0, 0.0)):
 
 
 def stack(number):
-    """Return the Model and Data of cubes on top of each other, a little out of line."""
+    """Return the Model and Data of a stack of cubes, which are a little out of line."""
     m = bodies(*[(CUBE, 1.0, None)] * number)
     return m, at(m, [(0.003 * (n % 3), 0.002 * (n % 2), 0.05 + 0.1 * n) for n in range(number)])
 
 
 def test_a_stack_stays_while_other_bodies_collide():
-    """Only pairs with bodies that the collision accelerates are listed again."""
+    """During a collision the engine lists only the pairs of accelerated bodies again."""
     m = bodies(*[(CUBE, 1.0, None)] * 3, *[(BALL, 1.0, None)] * 2)
     d = at(
         m, [(0.0, 0.0, 0.05 + 0.1 * n) for n in range(3)] + [(1.0, 0.0, 0.11), (1.0, 0.0, 0.32)]
@@ -87,7 +87,7 @@ def test_two_balls_keep_their_momentum(restitution):
     rb.step(m, d, 100)
     end = momentum(m, d)
     assert d.qvel[0] < 0.0
-    # the matrix has h k = 7500 kg beside masses of 1 and 3 kg, so that rounding grows 1e4 times
+    # entries of h k = 7500 kg beside masses of 1 and 3 kg magnify rounding by 1e4
     assert end[0] == pytest.approx(start[0], abs=2e-11)
     assert end[1] == pytest.approx(start[1], abs=1e-12)
     if restitution == 1.0:
@@ -109,7 +109,7 @@ def balls(places, velocities, masses=None, restitution=1.0, friction=0.0):
 @pytest.mark.parametrize("mass", [1.0, 5.0])
 @pytest.mark.parametrize("spin", [0.0, 20.0])
 def test_balls_that_meet_at_a_slant_do_not_spin_each_other(restitution, mass, spin):
-    """When the balls touch, the normal has rotated by 70 degrees since the start of the step."""
+    """The normal rotates by 70 degrees from the start of the step to the touch."""
     way = 0.22 * np.array([0.436, 0.9, 0.0])
     m, d = balls([(0, 0, 0), way], [(9, 0, 0), (0, 0, 0)], [1.0, mass], restitution)
     d.qvel.reshape(-1, 6)[:, 3:] = spin * way
@@ -118,18 +118,18 @@ def test_balls_that_meet_at_a_slant_do_not_spin_each_other(restitution, mass, sp
     end = momentum(m, d)
     for n in range(2):
         assert end[n] == pytest.approx(start[n], abs=1e-11)
-    # the spin is along its own axis: the same numbers in the axes of the ball and of the world
+    # the ball spins about a constant axis, so its spin is the same in body and world axes
     assert abs(d.qvel.reshape(-1, 6)[:, 3:] - spin * way).max() < 1e-9
     aside = way[1] / 0.2
     normal = np.array([np.sqrt(1.0 - aside**2), aside, 0.0])
-    # the balls graze, and the engine takes the normal at a depth of 21 um (approach.py)
+    # the balls graze, and the engine computes the normal at a depth of 21 um (approach.py)
     speed = 9.0 * normal[0] * (1.0 + restitution) / (1.0 + mass)
     assert d.qvel[6:9] == pytest.approx(speed * normal, abs=6e-3 * speed)
 
 
 @pytest.mark.parametrize("restitution", [0.0, 1.0])
 def test_the_spin_of_a_ball_without_friction_does_not_change_an_impact(restitution):
-    """The surface of the ball moves by 20 mm in a step, which has no effect without friction."""
+    """The surface moves by 20 mm in a step, which must have no effect without friction."""
     ends, way = [], 0.22 * np.array([0.436, 0.9, 0.0])
     for spin in ((0, 0, 0), (0, 0, 20), (0, 0, -20), (20, 0, 0)):
         m, d = balls([(0, 0, 0), way], [(9, 0, 0), (0, 0, 0)], [1.0, 5.0], restitution)
@@ -143,9 +143,9 @@ def test_the_spin_of_a_ball_without_friction_does_not_change_an_impact(restituti
 
 @pytest.mark.parametrize(("mu", "most"), [(0.0, 3), (0.5, 26)])
 def test_a_contact_that_begins_in_a_step_is_found_once(mu, most):
-    """A box pushes a row of boxes with gaps of 0.5 mm; at the end of the step they do not overlap.
+    """A box hits a row of boxes with gaps of 0.5 mm, so new contacts begin within the step.
 
-    The step needed 4 and 35 passes when it dropped these contacts and found them again.
+    When the step dropped these contacts and found them again, it needed 4 and 35 iterations.
     """
     skin, box = rb.Surface(friction=mu), rb.Box((0.1, 0.1, 0.1))
     m = rb.scene(
@@ -158,7 +158,7 @@ def test_a_contact_that_begins_in_a_step_is_found_once(mu, most):
     rb.step(m, d, 100)
     d.qvel[0] = 2.0
     rb.step(m, d)
-    assert d.qvel[12] > 0.1  # the third box moves
+    assert d.qvel[12] > 0.1  # the third box moves, too
     assert d.solver_niter <= most
 
 
@@ -175,7 +175,7 @@ def overlaps(m, d, steps):
 
 @pytest.mark.parametrize("restitution", [0.5, 1.0])
 def test_a_ball_that_rebounds_does_not_overlap_the_next_ball(restitution):
-    """A ball moves 0.1 m in a step, which exceeds the gap behind the ball that is hit."""
+    """The ball moves by 0.1 m in a step, which exceeds the gap to the next ball."""
     for aside in (0.0, 0.03):
         places = [(0, 0, 0), (0.25, aside, 0), (0.48, 0.01, aside)]
         m, d = balls(places, [(10, 0, 0), (0, 0, 0), (0, 0, 0)], restitution=restitution)
@@ -190,7 +190,7 @@ def test_a_ball_that_rebounds_does_not_overlap_the_next_ball(restitution):
 
 @pytest.mark.parametrize("h", [0.01, 0.004, 0.001])
 def test_many_elastic_balls_overlap_by_less_than_the_motion_of_a_step(h):
-    """27 balls collapse onto a floor. An earlier rebound ended 31 mm deep in the next ball."""
+    """27 balls fall on a floor. In an earlier version a ball ended 31 mm deep in the next ball."""
     at = 0.21 * np.indices((3, 3, 3)).reshape(3, -1).T + (0.0, 0.0, 1.101)
     at += np.random.default_rng(42).uniform(0.0, 0.001, at.shape)
     skin = rb.Surface(friction=0.0, restitution=1.0)
@@ -216,7 +216,7 @@ def test_many_elastic_balls_overlap_by_less_than_the_motion_of_a_step(h):
 
 
 def test_a_pile_of_balls_hardly_overlaps():
-    """216 balls collapse. When balls stopped before their next impacts, the error was 1.2e-5."""
+    """216 balls fall in a heap. The sum of squared overlaps was once 1.2e-5 m^2 on average."""
     at = 0.21 * np.indices((6, 6, 6)).reshape(3, -1).T + (0.0, 0.0, 0.101)
     at += np.random.default_rng(42).uniform(0.0, 0.001, at.shape)
     skin = rb.Surface(friction=0.0)
@@ -235,8 +235,8 @@ def test_a_pile_of_balls_hardly_overlaps():
         x = d.qpos.reshape(-1, 7)[:, :3]
         gaps = np.linalg.norm(x[first] - x[second], axis=1) - 0.2
         squares.append((np.minimum(np.concatenate((gaps, x[:, 2] - 0.1)), 0.0) ** 2).sum())
-        # the reported forces balance, and no ball spins; balls spun at 4.9 rad/s if the contact
-        # points differed from the points of impact
+        # the reported forces balance the accelerations, and no ball spins: wrong contact points
+        # once made balls spin at 4.9 rad/s
         accelerations = (velocities - before)[:, :3] / 0.01 + (0.0, 0.0, G)
         missing = abs(10.0 * accelerations - d.cfrc_contact[1:, 3:]).max()
         assert missing < 1e-9 * max(1.0, abs(d.cfrc_contact).max())
@@ -245,7 +245,7 @@ def test_a_pile_of_balls_hardly_overlaps():
 
 
 def deepest(m, d):
-    """Return the largest present overlap of the bodies [m]."""
+    """Return the largest overlap of two bodies at the current positions [m]."""
     now = d.copy()
     rb.forward(m, now)
     return -now.contact_dist[: now.ncon].min(initial=0.0)
@@ -253,19 +253,19 @@ def deepest(m, d):
 
 @pytest.mark.parametrize("gap", [5e-5, 2e-4])
 def test_an_impact_passes_through_three_bodies_in_one_step(gap):
-    """Before the impact no body moves towards the third one, which stands behind the second."""
+    """The third body is close behind the second one; both rest before the impact."""
     m = bodies((CUBE, 1.0, None), (CUBE, 1.0, None), (CUBE, 1.0, None), floor=False)
     d = at(m, [(0, 0, 0), (0.1005, 0, 0), (0.2005 + gap, 0, 0)], [(1, 0, 0), (0, 0, 0), (0, 0, 0)])
     for _ in range(5):
         rb.step(m, d, 1)
-        assert deepest(m, d) < 1e-5  # tolerance: the deflection of the springs
+        assert deepest(m, d) < 1e-5  # the contact springs deflect
     assert d.qvel.reshape(-1, 6)[:, 0] == pytest.approx(1.0 / 3.0, abs=0.1)
-    # the matrix of the three bodies has a condition number of STIFF = 3e4
+    # the matrix of the system has a condition number of 3e4, which magnifies rounding
     assert d.qvel.reshape(-1, 6)[:, 0].sum() == pytest.approx(1.0, abs=1e-10)
 
 
 def test_two_boxes_exchange_opposite_impulses():
-    """Forces are equal and opposite at each point, and so are their moments about the origin."""
+    """Both bodies get opposite forces, and opposite moments about the world's origin."""
     m = bodies((CUBE, 1.0, None), (CUBE, 50.0, None), floor=False)
     d = at(m, [(0, 0, 0), (0.13, 0.03, 0.04)], [(3, 0, 0), (0, 0, 0)], [(4, 5, 6), (0, 0, 0)])
     seen = hits = 0
@@ -273,7 +273,7 @@ def test_two_boxes_exchange_opposite_impulses():
         start = d.copy()
         rb.step(m, d, 1)
         if d.nmutual:
-            # contact_time is the time of the impact within the step, or 0 without an impact
+            # time of the impact from the start of the step, or 0
             time = d.contact_time[0]
             assert (d.contact_time[: d.ncon] == time).all()
             centres = start.qpos.reshape(-1, 7)[:, :3] + time * start.qvel.reshape(-1, 6)[:, :3]
@@ -287,7 +287,7 @@ def test_two_boxes_exchange_opposite_impulses():
 
 
 def cradle(gap, shift=0.0):
-    """Let the first of five balls hit the others; return the speeds afterwards."""
+    """Let the first of five balls hit the row of the others; return all velocities afterwards."""
     m = bodies(*[(BALL, 1.0, rb.Surface(friction=0.0, restitution=1.0))] * 5, floor=False)
     d = at(m, [(shift + (0.2 + gap) * n - 0.05 * (n == 0), 0.0, 0.0) for n in range(5)])
     d.qvel[0] = 1.0
@@ -297,15 +297,15 @@ def cradle(gap, shift=0.0):
 
 @pytest.mark.parametrize("gap", [1e-9, 1e-6, 1e-3])
 def test_newtons_cradle_moves_the_last_ball(gap):
-    """Balls that do not touch pass the impact on, one after the other."""
+    """The balls have gaps, so they hit each other one after the other."""
     assert cradle(gap) == pytest.approx([0, 0, 0, 0, 1], abs=5e-12)
 
 
 @pytest.mark.parametrize("shift", [0.0, 0.1, 1.0 / 3.0, 7.0])
-def test_balls_of_a_cradle_that_touch_keep_the_energy(shift):
-    """Rounding decides which balls touch, and so which balls leave together.
+def test_a_cradle_of_touching_balls_keeps_energy_and_momentum(shift):
+    """Rounding decides which balls touch, and thus which balls move on together.
 
-    An impact is rigid to 1e-4, so rounding changes momentum by 1e4 times 1e-16 in each step.
+    An impact is rigid to 1e-4, so rounding changes the momentum by 1e4 times 1e-16 in each step.
     """
     speeds = cradle(0.0, shift)
     assert speeds.sum() == pytest.approx(1.0, abs=5e-12)
@@ -320,13 +320,13 @@ def test_a_stack_of_ten_comes_to_rest():
     assert (d.ncon, d.nmutual, d.nunsolved) == (40, 36, 0)
     assert d.contact_dist[:40].min() > -1e-7
     assert d.solver_niter == 1
-    # each contact carries all cubes above it
+    # the net contact force on each cube carries the cube
     floor = d.cfrc_contact[1:, 5]
     assert floor == pytest.approx(np.full(10, G), rel=1e-6)
 
 
 def test_a_stack_of_fifty_comes_to_rest():
-    """The first shock dies out, and a stack of 5 m that is not quite straight does not sway."""
+    """The shock of the start dies out, and the stack, which is not straight, does not sway."""
     m, d = stack(50)
     start = d.qpos.copy()
     fastest = 0.0
@@ -340,14 +340,14 @@ def test_a_stack_of_fifty_comes_to_rest():
     assert d.cfrc_contact[1:, 5] == pytest.approx(np.full(50, G), rel=1e-6)
 
 
-def test_the_smaller_damping_ratio_of_two_surfaces_acts_in_any_order():
+def test_the_smaller_damping_ratio_of_two_surfaces_applies():
     """The order of the two surfaces does not matter."""
     forces = []
     for ratios in ((2.0, 1.0), (1.0, 2.0), (1.0, 1.0)):
         one, two = (rb.Surface(damping_ratio=ratio) for ratio in ratios)
         m = bodies((BALL, 1.0, one), (BALL, 1.0, two), floor=False)
         d = at(m, [(0, 0, 0), (0.2 - 1e-6, 0, 0)])
-        rb.inverse(m, d)  # the acceleration is zero
+        rb.inverse(m, d)  # for an acceleration of zero
         forces.append(abs(d.contact_force[0]).max())
     assert forces[0] == pytest.approx(forces[1], rel=1e-9)
     assert forces[2] > 1e3 * forces[0]
@@ -357,10 +357,10 @@ PINCHED = {"cube": (rb.Box((0.05, 0.05, 0.05)), 8.0), "capsule": (rb.Capsule(0.0
 
 
 def hand(name="cube"):
-    """Return a palm on a slide and a wrist, with two fingers that pinch a body on the floor.
+    """Return a hand whose two fingers pinch a body on the floor; the palm has a slide and a wrist.
 
-    The result is the Model, its Data, and a function that advances them by a step, with the
-    vertical acceleration of the palm and the angle of the wrist.
+    Returns the Model, its Data, and go(height, velocity, acceleration, angle), which makes a step
+    with this vertical motion of the palm and this angle of the wrist.
     """
     system = rb.SystemBuilder("hand", base="world").floor()
     system.body("arm", rb.shapes.box((0.1, 0.1, 0.02), mass=0.5))
@@ -393,7 +393,7 @@ def hand(name="cube"):
 
 
 def lifted(name="cube"):
-    """Return a hand that has pinched its body and lifted it by 0.1 m, after 2 s."""
+    """Return hand(name) after 2 s, in which it has pinched its body and lifted it by 0.1 m."""
     m, d, go = hand(name)
     for n in range(2000):
         go(0.1 * min(max(n - 300, 0) / 700, 1.0))
@@ -415,14 +415,14 @@ def test_a_hand_lifts_a_body_without_slip(name):
         go(0.1)
     assert d.qpos[6] > 0.12
     assert d.nmutual == d.ncon == {"cube": 8, "capsule": 4}[name]
-    # the tolerance allows a drift of 1e-12 m in a second
+    # a drift of at most 1e-12 m in a second
     assert abs(relative(m, d, "palm", "it") - start).max() < 1e-12
     assert d.cfrc_contact[1:5, 5].sum() == pytest.approx(-0.2 * G, rel=1e-6)
     assert d.cfrc_contact[5, 5] == pytest.approx(0.2 * G, rel=1e-6)
 
 
 def shake(m, d, go, angle=0.0):
-    """Shake for 2 s at 10 Hz, so that friction reaches up to 0.8 of its limit."""
+    """Shake the hand for 2 s at 10 Hz, so that friction reaches 0.8 of its limit."""
     most = 0.8 * (2 * 8.0 * m.geom_friction[0]) / 0.2 - G
     w, load = 2.0 * np.pi * 10.0, 0.0
     for n in range(2000):
@@ -442,7 +442,7 @@ def test_a_cube_stays_in_a_hand_that_shakes():
 
 
 def test_a_cube_stays_in_a_hand_that_turns_and_shakes():
-    """The hand rotates by 90 degrees in 1 s. Steps along tangents would slip by 0.25 mm."""
+    """The hand rotates by 90 degrees in 1 s. Straight steps of points would slip by 0.25 mm."""
     m, d, go = lifted()
     start = relative(m, d, "palm", "it")
     for n in range(1500):
@@ -452,7 +452,7 @@ def test_a_cube_stays_in_a_hand_that_turns_and_shakes():
 
 
 def turntable(side, mass, shape):
-    """Return a Model of a square plate that turns about z, and a free body of 1 kg."""
+    """Return a Model of a square plate on a hinge about z, and a free body of 1 kg."""
     system, plate = rb.SystemBuilder("turntable", base="world"), (side, side, 0.1)
     system.body("plate", rb.shapes.box(plate, mass=mass)).geometry("plate", "plate", rb.Box(plate))
     system.joint("turn", "revolute", "world", "plate", axis=(0, 0, 1))
@@ -461,12 +461,12 @@ def turntable(side, mass, shape):
 
 
 def test_a_ball_on_a_turntable_runs_in_a_circle():
-    """From any start v' = 2/7 W z x v. Steps along tangents would have an error of 0.4 mm."""
+    """Closed form: v' = 2/7 W z x v. Straight steps of contact points would err by 0.4 mm."""
     turn, start, v = 3.0, np.array([0.3, 0.1]), np.array([0.4, -0.2])
     m = turntable(4.0, 1e4, BALL)
     d = rb.make_data(m)
     d.qpos[1:5] = *start, 0.15, 1.0
-    slip = turn * np.array([-start[1], start[0]]) - v  # sliding velocity without the ball's spin
+    slip = turn * np.array([-start[1], start[0]]) - v  # plate relative to the ball's centre
     d.qvel[:] = turn, *v, 0.0, slip[1] / 0.1, -slip[0] / 0.1, 2.0
     rb.step(m, d, 2000)
     rate = 2.0 / 7.0 * turn
@@ -477,9 +477,9 @@ def test_a_ball_on_a_turntable_runs_in_a_circle():
 
 
 def test_remembered_friction_rotates_with_a_plate():
-    """The memory of friction is in the axes of the plate: a load on a turning plate does not slip.
+    """A cube does not slip on a turning plate under a load that turns with the plate.
 
-    With a memory in the axes of the world the cube would slip by 0.4 um.
+    If friction were remembered in world axes, the cube would slip by 0.4 um.
     """
     m = turntable(1.0, 10.0, CUBE)
     d = rb.make_data(m)
@@ -498,7 +498,7 @@ def test_remembered_friction_rotates_with_a_plate():
 @pytest.mark.parametrize("h", [1e-3, 1e-2])
 @pytest.mark.parametrize("masses", [(1e-3, 1e4), (1e4, 1.0), (1.0, 1e4, 1.0, 1e4)], ids=str)
 def test_a_light_body_carries_a_heavy_body(masses, h):
-    """Four points on the floor carry both bodies, as stiff as for a tenth of the largest mass."""
+    """Each contact on the floor is as stiff as for a tenth of the largest mass."""
     m = bodies(*((CUBE, mass, None) for mass in masses))
     m.opt.timestep = h
     d = at(m, [(0.003 * n, 0.0, 0.05 + 0.1 * n) for n in range(len(masses))])
@@ -506,7 +506,7 @@ def test_a_light_body_carries_a_heavy_body(masses, h):
     rb.step(m, d, round(2.0 / h))
     carried = sum(masses) / max(masses)
     deepest = 10.0 * carried * touching.sunk(h) / 4.0
-    # the offset of the upper cubes makes one side deeper
+    # upper cubes are off the middle, so one side sinks deeper
     assert d.contact_dist[: d.ncon].min() > -1.3 * deepest
     assert 0.0 < top - d.qpos[-5] < 1.01 * len(masses) * deepest
     assert abs(d.qvel).max() < 1e-5
@@ -514,7 +514,7 @@ def test_a_light_body_carries_a_heavy_body(masses, h):
 
 
 def arms(couple=False):
-    """Return a floating trunk with two arms, which clap a free cube between them."""
+    """Return a floating trunk with two arms that clap a free cube, as a Model and its Data."""
     system = rb.SystemBuilder("arms", base="world").floor(-0.4)
     trunk = (0.2, 0.3, 0.4)
     system.body("trunk", rb.shapes.box(trunk, mass=5.0)).geometry("trunk", "trunk", rb.Box(trunk))
@@ -548,14 +548,14 @@ def arms(couple=False):
 
 
 def clap(m, d):
-    """Step until the arms are about to touch the cube."""
+    """Step until the next step has contacts between moving bodies."""
     for _ in range(400):
         start = d.copy()
         rb.step(m, d, 1)
         if d.nmutual > 0:
             d.buffer[:] = start.buffer
             return
-    raise AssertionError("the arms touch nothing")
+    raise AssertionError("the arms have not touched the cube")
 
 
 def three_boxes(masses, friction=0.8):
@@ -584,7 +584,7 @@ if robots.FILES:
 
 
 def bounce(m, d, dof, nstep=250):
-    """Return the largest speed upwards of a body over its largest speed downwards."""
+    """Return the ratio of a body's largest upward speed to its largest downward speed."""
     down, up = 0.0, 0.0
     for _ in range(nstep):
         rb.step(m, d)
@@ -592,7 +592,7 @@ def bounce(m, d, dof, nstep=250):
     return -up / down
 
 
-def test_a_light_foot_that_is_welded_to_a_heavy_body_carries_and_bounces_it():
+def test_a_light_foot_welded_to_a_heavy_body_carries_it_and_bounces():
     """A foot of 10 g carries 1000 kg at rest and on a slope, and bounces after a fall."""
     skin = rb.Surface(friction=0.5, restitution=0.5)
     foot, top = rb.Box((0.2, 0.2, 0.1)), rb.Box((0.2, 0.2, 0.2))
@@ -617,12 +617,12 @@ def still(t, q, qd, qdd):
 
 @pytest.fixture(scope="session", autouse=True)
 def compiled_motion():
-    """Compile the motion when a test runs, not in each process that collects the tests."""
+    """Compile the motion only if tests run, not while they are collected."""
     rb.register_motion("test_contact_still")(still)
 
 
-def test_a_body_with_prescribed_motion_acts_on_bouncing_bodies_as_the_world():
-    """A ball of 1 kg bounces on a plate of 0.1 g with a prescribed motion."""
+def test_a_ball_bounces_on_a_driven_light_plate_as_on_the_world():
+    """The ball has 1 kg; the plate has 0.1 g and a prescribed motion."""
     skin, plate = rb.Surface(restitution=0.5), rb.Box((1.0, 1.0, 0.1))
     system = (
         rb.SystemBuilder("lift", base="world")
@@ -637,12 +637,12 @@ def test_a_body_with_prescribed_motion_acts_on_bouncing_bodies_as_the_world():
     m = rb.build(system, contact=rb.Contact(obstacles=()))
     d = rb.make_data(m)
     d.qpos[2] = 0.2
-    # a bouncing contact has a slope of 1e4 m / h, so its velocity has an error of 1e-4
+    # a bouncing contact has a stiffness of 1e4 m / h, so the velocity has an error of 1e-4
     assert bounce(m, d, 2) == pytest.approx(0.5, rel=3e-4)
 
 
 @pytest.mark.parametrize("scene", SCENES)
-def test_forces_between_bodies_satisfy_the_law(scene):
+def test_forces_between_bodies_satisfy_the_contact_law(scene):
     m, d = SCENES[scene]()
     largest = steps = 0
     for n in range(350):
@@ -657,10 +657,10 @@ def test_forces_between_bodies_satisfy_the_law(scene):
 
 
 @pytest.mark.parametrize("integrator", ["implicit", "implicit_midpoint"])
-def test_implicit_integrators_use_the_step_with_contact(integrator):
-    """Both integrators leave out Coriolis terms in contact, as implicit_damping does.
+def test_implicit_integrators_omit_coriolis_terms_in_contact(integrator):
+    """In contact both integrators agree with implicit_damping.
 
-    To keep the momentum, implicit_midpoint also changes the trunk's velocity (test_flight.py).
+    But implicit_midpoint also corrects the trunk's velocity to keep momentum (test_flight.py).
     """
     ends = []
     for name in ("implicit_damping", integrator):
@@ -674,7 +674,7 @@ def test_implicit_integrators_use_the_step_with_contact(integrator):
     assert ends[0][1] == pytest.approx(ends[1][1], rel=1e-9, abs=1e-12)
 
 
-def test_rk4_takes_a_step_of_euler_in_contact():
+def test_rk4_makes_an_euler_step_in_contact():
     m, d = arms()
     m.opt.integrator = "rk4"
     clap(m, d)
@@ -682,8 +682,8 @@ def test_rk4_takes_a_step_of_euler_in_contact():
     assert d.nunsolved == 0
 
 
-def test_a_drive_pushes_a_cube():
-    """A driven slide pushes a cube along the floor, whatever the friction."""
+def test_a_driven_slide_pushes_a_cube():
+    """The slide keeps its prescribed motion for any friction of the floor."""
     system = rb.SystemBuilder("pusher", base="world").floor()
     system.body("ram", rb.shapes.box((0.1, 0.1, 0.1), mass=1.0))
     system.joint("slide", "prismatic", "world", "ram", axis=(1, 0, 0), xyz=(0, 0, 0.06))
@@ -698,13 +698,13 @@ def test_a_drive_pushes_a_cube():
     assert d.qvel[0] == pytest.approx(0.1, abs=1e-12)
     assert d.qvel[1] == pytest.approx(0.1, abs=1e-6)
     rb.forward(m, d)
-    # the drive pushes only the cube, and its force is about the friction of the floor
+    # the drive's force is the force on the cube, about the friction of the floor
     assert d.qfrc_drive[0] == pytest.approx(-d.cfrc_contact[1, 3], rel=1e-6)
     assert d.qfrc_drive[0] == pytest.approx(0.8 * 2.0 * G, rel=0.1)
 
 
 def test_a_closed_loop_pushes_a_ball():
-    """Two arms whose tips a loop joint connects push a ball: the loop stays closed."""
+    """A loop joint connects the tips of two arms, and stays closed while the arms push a ball."""
     system = rb.SystemBuilder("loop", base="world")
     for name, x in (("crank", 0.0), ("rocker", 0.3)):
         bar = rb.shapes.box((0.02, 0.02, 0.3), mass=0.5, at=rb.pose((0, 0, 0.15)))
@@ -751,7 +751,7 @@ def test_a_pile_that_is_too_large_is_refused(monkeypatch):
 
 @robots.needs_robots
 def test_a_panda_holds_a_cube_for_a_minute():
-    """Two fingers, one of which mimics the other, hold 0.1 kg; at first the arm moves."""
+    """Two fingers, one of which mimics the other, hold 0.1 kg after a motion of the arm."""
     m, d = contact_scenes.panda()
     numbers = [m.jnt_id(name) for name in contact_scenes.PANDA[:7]]
     arm, dofs = m.jnt_qposadr[numbers], m.jnt_dofadr[numbers]
@@ -769,5 +769,5 @@ def test_a_panda_holds_a_cube_for_a_minute():
             held.append(turn.T @ (d.qpos[place : place + 3] - tip))
     assert d.nmutual == 8
     assert d.nunsolved == 0
-    assert abs(held[1] - held[0]).max() < 60.0 * 1e-12  # the tolerance is a drift of 1e-6 um/s
+    assert abs(held[1] - held[0]).max() < 60.0 * 1e-12  # a drift of at most 1e-12 m/s
     assert d.cfrc_contact[-1, 5] == pytest.approx(0.1 * G, rel=1e-3)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Contact between boxes: faces that overlap in any way, and crossing edges."""
+"""Two boxes have the right contact points for overlapping faces, crossing edges and gaps."""
 
 import numpy as np
 import pytest
@@ -11,7 +11,7 @@ from rbdyn_ros.engine.contact.points.boxes import box_gap
 
 
 def pair(size, block, mass=1.0, turn=(1.0, 0.0, 0.0, 0.0)):
-    """Return a Model of a free box and a box of the world whose upper face is level at z = 0."""
+    """Return a Model of a free box, and a fixed box `block` with its upper face at z = 0."""
     system = rb.SystemBuilder("pair", base="ground").body("box", rb.shapes.box(size, mass=mass))
     system.joint("free", "floating", "ground", "box").geometry("skin", "box", rb.Box(size))
     origin = rb.Pose((0.0, 0.0, -block[2] / 2), turn)
@@ -55,8 +55,8 @@ def test_a_box_beyond_the_edge_falls():
     assert d.qpos[2] < -1.0
 
 
-def test_edges_that_cross_have_one_contact():
-    """Two boxes on their edges, at right angles, touch at one point half way between the edges."""
+def test_crossing_edges_have_one_contact():
+    """Two boxes touch with edges at right angles; the point is midway between the edges."""
     on_edge = Rotation.from_euler("y", 45, degrees=True)
     m = pair((0.3, 0.1, 0.1), (0.1, 0.5, 0.1), turn=tuple(np.roll(on_edge.as_quat(), 1)))
     ridge = -0.05 + 0.1 / np.sqrt(2.0)
@@ -70,10 +70,10 @@ def test_edges_that_cross_have_one_contact():
 
 
 def overlap(m, p, R):
-    """Return how far the boxes overlap, by linear programming; negative if they are apart.
+    """Return the overlap of the boxes by linear programming; negative if they are apart.
 
-    The result is the largest depth [m] of a point below the faces of both boxes. Unlike the engine
-    this does not use the fifteen directions that can separate boxes.
+    This is the largest depth [m] of a point below the faces of both boxes. Unlike the engine, this
+    does not use the fifteen directions that can separate two boxes.
     """
     faces = np.vstack([np.eye(3), -np.eye(3)])
     half, other = m.geom_size
@@ -84,7 +84,7 @@ def overlap(m, p, R):
     return -found.fun
 
 
-def test_overlaps_are_found_exactly_where_they_exist():
+def test_the_engine_finds_exactly_the_overlaps_of_the_linear_program():
     m = pair((0.3, 0.2, 0.15), (0.25, 0.3, 0.2))
     rng = np.random.default_rng(0)
     seen = {True: 0, False: 0}
@@ -104,22 +104,20 @@ def test_overlaps_are_found_exactly_where_they_exist():
 
 
 def leads_out(m, d, p, turn):
-    """Check that a shift by the depth along the normal separates the boxes, and half of it does
-    not.
-    """
+    """Assert that a shift by the depth along the normal separates the boxes, but half does not."""
     n = d.contact_normal[0]
     assert np.abs(d.contact_normal[: d.ncon] - n).max() < 1e-14  # all points have one normal
     depth = -d.contact_dist[: d.ncon].min()
     R = turn.as_matrix()
     assert overlap(m, p + (depth + 1e-6) * n, R) < 0.0
-    # listed points can be less deep than the overlap: after half the depth the boxes still overlap
+    # the depth is not too large: after half of it the boxes still overlap
     assert overlap(m, p + 0.5 * depth * n, R) > 0.0
 
 
 def separation(p, R, half, q, T, block):
-    """Return the largest distance of two boxes along the normals of faces and pairs of edges.
+    """Return the largest gap of two boxes along the normals of faces and of pairs of edges.
 
-    The second value is whether this distance is along the normal of a pair of edges.
+    The second value tells whether the normal belongs to a pair of edges.
     """
     across = np.cross(R.T[:, None], T.T[None]).reshape(9, 3)
     directions = np.vstack([R.T, T.T, across / np.linalg.norm(across, axis=1)[:, None]])
@@ -127,7 +125,7 @@ def separation(p, R, half, q, T, block):
     return found.max(), bool(found.argmax() >= 6)
 
 
-def test_the_gap_of_two_boxes_is_the_gap_in_the_best_direction():
+def test_the_gap_of_two_boxes_is_the_largest_gap_along_all_normals():
     rng = np.random.default_rng(4)
     edges = 0
     for _ in range(400):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Contact together with couplings, drives, loops, inverse dynamics and joint forces."""
+"""Contact works together with couplings, drives, loops, inverse dynamics and joint forces."""
 
 import os
 import pickle
@@ -33,7 +33,7 @@ def lever(length=0.4, mass=2.0, surface=None):
 
 
 def press(mass=2.0, driven=None):
-    """Return a body on a vertical slide; the height of its sole is the position of the slide."""
+    """Return a body on a vertical slide, whose position is the height of the body's sole."""
     system = (
         rb.SystemBuilder("press", base="world")
         .body("ram", rb.shapes.box((0.1, 0.1, 0.1), mass=mass))
@@ -95,7 +95,7 @@ each_kind = pytest.mark.parametrize(
 
 @each_kind
 def test_inverse_reverses_forward(kind):
-    """Motors do not carry contact forces, so qfrc_inverse is the applied force."""
+    """inverse includes contact forces, so qfrc_inverse is the applied force."""
     m, d = touching_one(kind)
     applied = d.qfrc_applied.copy()
     for i in range(1, m.nbody):
@@ -103,25 +103,25 @@ def test_inverse_reverses_forward(kind):
         J = rb.frame_jacobian(m, d, m.body_names[i], "world")
         applied += J.T @ [*(torque + np.cross(d.xipos[i], force)), *force]
     rb.inverse(m, d)
-    # a solution may miss the law by 5e-7 of the largest force at each contact
+    # the solver may miss the contact law by 5e-7 of the largest force at each contact
     scale = abs(d.contact_force).max() * m.nbody + abs(d.qfrc_bias).max()
     assert d.qfrc_inverse == pytest.approx(applied, abs=1e-6 * scale)
 
 
 @each_kind
-def test_accelerations_agree_with_a_dense_solve(kind):
+def test_accelerations_in_contact_match_dense_algebra(kind):
     """Dense algebra gives M qacc = applied + passive + contact - bias."""
     m, d = touching_one(kind)
     d.xfrc_applied = 0.0
     rb.forward(m, d)
     M = rb.mass_matrix(m, d.copy())
     force = d.qfrc_applied + d.qfrc_passive + d.qfrc_contact - d.qfrc_bias
-    # the friction of a joint at rest is exact to 1e-10 of its largest value
+    # friction of joints at rest is exact to 1e-10 of the largest value
     scale = abs(d.qfrc_contact).max() + abs(d.qfrc_bias).max()
     assert M @ d.qacc == pytest.approx(force, abs=1e-10 * scale)
 
 
-#: Height, angles and vertical velocity of three cubes of 0.2 m.
+#: For each of three cubes: x and z [m], orientation (rpy), vertical velocity [m/s].
 CUBES = {
     "alone": (1.0, 0.1275, (0.2, -0.1, 0.3), -0.8),
     "low": (0.0, 0.1, (0.0, 0.0, 0.4), -0.3),
@@ -130,7 +130,7 @@ CUBES = {
 
 
 def thrown(names, damping):
-    """Return a Data of some of these cubes after forward."""
+    """Return the Data of a scene with some of CUBES, with velocities, after forward."""
     objects = [
         rb.Object(each, rb.Box((0.2, 0.2, 0.2)), mass=1.0, pose=rb.pose((x, 0.0, z), rpy=rpy))
         for each, (x, z, rpy, _) in CUBES.items()
@@ -146,8 +146,8 @@ def thrown(names, damping):
 
 
 @pytest.mark.parametrize("damping", [0.0, 0.7])
-def test_free_bodies_accelerate_as_in_separate_scenes(damping):
-    """One cube touches the floor alone, two touch each other: a pass solves them separately."""
+def test_bodies_that_do_not_touch_accelerate_as_in_separate_scenes(damping):
+    """One cube touches the floor, and two cubes touch each other; the solver separates them."""
     whole = thrown(("alone", "low", "high"), damping)
     assert whole.nmutual > 0
     assert whole.ncon > whole.nmutual
@@ -158,8 +158,8 @@ def test_free_bodies_accelerate_as_in_separate_scenes(damping):
     np.testing.assert_allclose(whole.qacc, qacc, rtol=0, atol=1e-6 * np.abs(qacc).max())
 
 
-def test_one_pass_solves_a_push_that_moves_no_contact():
-    """The forces change linearly, so a pass with the right matrix finds them."""
+def test_a_push_that_changes_no_contact_needs_one_solver_iteration():
+    """The forces depend linearly on the push, so one iteration finds them."""
     cube = rb.Box((0.2, 0.2, 0.2))
     places = {"alone": (1.0, 0.0, 0.1), "low": (0.0, 0.0, 0.1), "high": (0.0, 0.0, 0.3)}
     m = rb.scene(
@@ -172,12 +172,12 @@ def test_one_pass_solves_a_push_that_moves_no_contact():
     assert d.nmutual > 0
     assert d.solver_niter == 1
     pushed = d.contact_force[:4].sum(axis=0)  # the floor's force on the first cube
-    # D = 10 m / h: friction holds 10/11 of the push in the first step
+    # D = 10 m / h, so friction balances 10/11 of the push in the first step
     assert pushed == pytest.approx((-0.5 * 10 / 11, 0.3 * 10 / 11, G + 2.0), abs=1e-3)
 
 
 @each_kind
-def test_contact_forces_remain_without_opt_passive(kind):
+def test_contact_forces_act_without_opt_passive(kind):
     m, d = touching_one(kind)
     m.opt.passive = False
     rb.forward(m, d)
@@ -186,8 +186,8 @@ def test_contact_forces_remain_without_opt_passive(kind):
 
 
 @pytest.mark.parametrize("way", ["bodies", "M"])
-def test_a_bearing_carries_the_weight_that_a_contact_does_not_carry(way):
-    """A bar rests on a hinge and a ball, and each carries about half of the weight."""
+def test_a_hinge_carries_the_weight_that_a_contact_does_not_carry(way):
+    """A bar rests on a hinge and on the ball at its end; each carries about half of its weight."""
     m = rb.build(lever())
     d = rb.make_data(m)
     if way == "M":
@@ -200,11 +200,11 @@ def test_a_bearing_carries_the_weight_that_a_contact_does_not_carry(way):
     angle = d.qpos[0]
     assert angle == pytest.approx(-np.arcsin(0.05 / 0.4), abs=1e-3)
     at, normal = d.contact_pos[0], d.contact_force[0, 2]
-    # moments about the hinge: the ball touches 0.1 m below its centre, where friction acts
+    # moments about the hinge, with friction at the contact point
     rub = d.contact_force[0, 0]
     assert at[0] == pytest.approx(0.4 * np.cos(angle), rel=1e-12)
     moment = normal * at[0] - rub * at[2]
-    # the force is 6e7 N s/m times a velocity with a rounding error of some 1e-16 m/s
+    # the force is 6e7 N s/m times a velocity that is rounded to some 1e-16 m/s
     assert moment == pytest.approx(2.0 * G * 0.2 * np.cos(angle), abs=1e-6)
     R = d.xmat[1].reshape(3, 3)
     bearing = R @ d.jnt_force[0, 3:]
@@ -217,11 +217,11 @@ def test_a_free_root_joint_transmits_no_force():
     d.qfrc_applied = 0.0
     rb.forward(m, d)
     rb.joint_forces(m, d)
-    # weights, inertial and contact forces of some hundred N cancel here
+    # weight, inertial and contact forces of some hundred N cancel here
     assert d.cfrc_int[1] == pytest.approx(np.zeros(6), abs=1e-10 * abs(d.cfrc_contact).max())
 
 
-def test_qfrc_driven_is_the_weight_minus_the_force_of_the_floor():
+def test_qfrc_driven_is_the_weight_minus_the_force_from_the_floor():
     down = rb.Trajectory((0.0, 1.0, 2.0), (0.001, -0.001, -0.003))
     m = press(driven=down)
     d = rb.make_data(m)
@@ -229,12 +229,12 @@ def test_qfrc_driven_is_the_weight_minus_the_force_of_the_floor():
     rb.forward(m, d)
     rb.inverse(m, d)
     assert d.ncon == 4
-    assert d.qpos_all[1] == pytest.approx(-1e-3, rel=1e-9)  # qpos_all lists the free joint first
+    assert d.qpos_all[1] == pytest.approx(-1e-3, rel=1e-9)  # driven joints come last
     floor = d.cfrc_contact[1, 5]
     assert floor > 10.0
-    # the contact does not act on the pendulum
+    # the contact has no force on the pendulum
     assert d.qfrc_contact == pytest.approx([0.0], abs=1e-9)
-    # the same motion a centimetre higher has no contact
+    # compare with the same motion a centimetre higher, without contact
     above = press(driven=rb.Trajectory((0.0, 1.0, 2.0), (0.011, 0.009, 0.007)))
     free = rb.make_data(above)
     free.time, free.qpos, free.qvel, free.qacc = d.time, d.qpos, d.qvel, d.qacc
@@ -244,7 +244,7 @@ def test_qfrc_driven_is_the_weight_minus_the_force_of_the_floor():
 
 
 def test_a_press_reaches_its_prescribed_position():
-    """qfrc_drive is the force of the drive; a step reaches its position despite the floor."""
+    """Despite the floor a step reaches the position; qfrc_drive is the force of the drive."""
     m = press()
     d = rb.make_data(m)
     d.qpos[0] = -1e-4
@@ -261,7 +261,7 @@ def test_a_press_reaches_its_prescribed_position():
     assert d.cfrc_contact[1, 5] == pytest.approx(2.0 * G, rel=1e-9)
 
 
-def test_drives_hold_a_robot_that_touches():
+def test_drives_hold_a_robot_that_touches_the_floor():
     m, d, _ = on_panda()
     rb.forward(m, d)
     assert d.ncon > 0
@@ -276,7 +276,7 @@ def test_drives_hold_a_robot_that_touches():
     assert force == pytest.approx(rb.mass_matrix(m, d.copy()) @ d.qacc, abs=1e-8)
 
 
-def test_fingers_that_are_coupled_close_on_a_ball():
+def test_coupled_fingers_close_on_a_ball():
     """A gripper whose second finger mimics the first closes on a fixed ball."""
     system = rb.SystemBuilder("gripper", base="world")
     for side, sign in (("left", 1.0), ("right", -1.0)):
@@ -295,7 +295,7 @@ def test_fingers_that_are_coupled_close_on_a_ball():
     assert d.qpos[0] == pytest.approx(-0.04, abs=1e-3)
 
 
-def test_there_is_no_contact_force_without_gravity():
+def test_a_gap_causes_no_contact_force_without_gravity():
     m = rb.build(touching.free(touching.CUBE))
     m.opt.gravity = (0.0, 0.0, 0.0)
     d = touching.placed(m, (0, 0, 0.0999))
@@ -313,11 +313,10 @@ SOLVED = (
 )  # fmt: skip
 
 
-def test_plain_python_gives_the_same_contact(tmp_path):
-    """Plain Python (NUMBA_DISABLE_JIT=1) gives the same contact up to rounding.
+def test_plain_python_computes_the_same_contact(tmp_path):
+    """Plain Python (NUMBA_DISABLE_JIT=1) and compiled code differ only by rounding.
 
-    The contact is soft, because a near-rigid contact would multiply rounding errors of velocities
-    by 3e4.
+    The contact is soft: a near-rigid contact would multiply rounding errors of velocities by 3e4.
     """
     soft = lever(surface=rb.Surface(time_constant=0.01))
     m = rb.build(soft.obstacle("peg", rb.Box((0.1, 0.1, 0.1)), origin=rb.pose((0.4, 0, -0.09))))
@@ -344,7 +343,7 @@ def test_plain_python_gives_the_same_contact(tmp_path):
         tolerance = with_inverse(1e-12, rb.mass_matrix(m, ours.copy()), m.nv)
         with Comparison("contact in plain Python", name) as case:
             for field in [field.name for field in DATA_FIELDS if field.dims]:
-                # contact_step, a difference of nearly equal velocities, has a larger error
+                # contact_step is a difference of nearly equal velocities, with a larger error
                 if not field.startswith("rk_") and field != "contact_step":
                     share = tolerance if field in SOLVED else 1e-12
                     case.close(field, getattr(theirs, field), getattr(ours, field), share)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The pairs of geometries that touch: contype and conaffinity, exclusions, first overlaps."""
+"""contype, conaffinity, exclusions and overlaps at the start decide what can touch."""
 
 import itertools
 
@@ -17,8 +17,8 @@ BALL = rb.Sphere(0.1)
 MASKS = [(0, 0), (1, 1), (2, 1), (1, 2), (4, 0), (0, 4)]
 
 
-def test_an_attached_object_still_touches_all_other_bodies():
-    """An attached object can touch all bodies except the body to which it is welded."""
+def test_an_attached_object_touches_all_bodies_but_its_carrier():
+    """Only contacts with the body to which the object is welded are left out."""
     described = read("config/scenes/gripper.yaml")
     m = complete(described)
 
@@ -37,7 +37,7 @@ def ball(name, at, **more):
 
 
 def touching(m, steps=400):
-    """Return the names of all pairs that touched."""
+    """Simulate, and return the names of all pairs of geometries that touched."""
     d, pairs = rb.make_data(m), set()
     for _ in range(steps):
         rb.step(m, d)
@@ -46,12 +46,12 @@ def touching(m, steps=400):
 
 
 def follows_the_rule(one, two):
-    """Return whether two geometries can touch by MuJoCo's rule of contype and conaffinity."""
+    """Return whether masks (contype, conaffinity) of two geometries match by MuJoCo's rule."""
     return bool(one[0] & two[1]) or bool(two[0] & one[1])
 
 
 @pytest.mark.parametrize(("one", "two"), [*itertools.combinations_with_replacement(MASKS, 2)])
-def test_two_bodies_touch_if_their_filters_match(one, two):
+def test_two_bodies_can_touch_if_their_filters_match(one, two):
     m = rb.scene(
         objects=[
             ball("one", (0.0, 0.0, 1.0), filter=rb.Filter(*one)),
@@ -99,7 +99,7 @@ def falling(**contact):
     return rb.build(system.floor(), contact=rb.Contact(**contact))
 
 
-def test_a_contact_filters_by_the_name_of_a_link_a_geometry_or_an_obstacle():
+def test_filters_may_name_a_link_a_geometry_or_an_obstacle():
     for name in ("low", "low ball"):
         m = falling(filters={name: rb.Filter(conaffinity=0, contype=2)})
         assert m.geom_contype.tolist() == [2, 1, 1]
@@ -117,7 +117,7 @@ def test_a_contact_filters_by_the_name_of_a_link_a_geometry_or_an_obstacle():
             falling(filters={"low": masks})
 
 
-def test_a_saved_filter_is_loaded_and_changes_the_hash(tmp_path):
+def test_filters_are_saved_and_change_the_hash(tmp_path):
     m = falling(filters={"low": rb.Filter(2, 2)})
     rb.save(m, tmp_path / "two.npz")
     same = rb.load(tmp_path / "two.npz")
@@ -125,7 +125,7 @@ def test_a_saved_filter_is_loaded_and_changes_the_hash(tmp_path):
     assert same.sha256() == m.sha256() != falling().sha256()
 
 
-def test_bodies_that_overlap_at_the_start_are_named():
+def test_a_note_names_bodies_that_overlap_at_the_start():
     m = falling()
     found = [finding for finding in m.findings if finding.code == "bodies-overlap"]
     assert len(found) == 1
@@ -136,7 +136,7 @@ def test_bodies_that_overlap_at_the_start_are_named():
 
 
 POST, BEAM = rb.Box((0.1, 0.1, 0.2)), rb.Box((0.4, 0.05, 0.05))
-#: The beam turns about the middle of its post, and overlaps the post.
+#: A crane whose beam turns about a post, which the beam overlaps.
 CRANE = (
     rb.SystemBuilder("crane", base="post")
     .body("post", rb.shapes.box(POST.size, mass=1.0))
@@ -149,7 +149,7 @@ CRANE = (
 
 @pytest.mark.parametrize("self_collision", [True, False])
 def test_a_robot_touches_fixed_links_of_another_robot_but_not_its_own(self_collision, tmp_path):
-    """Parent and child do not touch; a fixed post is a parent only in its own robot."""
+    """Parent and child links do not touch, but a fixed post of another robot is no parent."""
     contact = rb.Contact(obstacles=(), self_collision=self_collision)
     places = {"left": (0.0, 0.0, 0.0), "right": (0.3, 0.3, 0.0)}
     cranes = {name: rb.Placed(CRANE, rb.pose(at), contact=contact) for name, at in places.items()}
@@ -170,8 +170,8 @@ def test_a_robot_touches_fixed_links_of_another_robot_but_not_its_own(self_colli
     assert 0.3 < d.qpos[0] < 0.7
 
 
-def test_robots_that_come_and_go_keep_their_own_fixed_links(tmp_path):
-    """The first robot was loaded without a scene and has no robot number."""
+def test_spawned_and_deleted_robots_keep_their_own_fixed_links(tmp_path):
+    """The first robot was loaded without a scene, so it has no robot number."""
     file = tmp_path / "crane.urdf"
     file.write_text(
         """<robot name="crane"><link name="world"/><link name="post"><collision><geometry>

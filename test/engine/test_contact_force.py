@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The law of the force at a contact point, and the sums of contact forces."""
+"""The force at a contact point follows the contact law, and bodies get the sums of forces."""
 
 import warnings
 
@@ -16,18 +16,18 @@ from rbdyn_ros.share import bundled_robot
 MASS = 2.0
 WEIGHT = MASS * touching.G
 T, Z = 0.01, 0.7  # time constant [s] and damping ratio of most tests
-K = MASS / (T * Z) ** 2  # 40816 N/m, more than WEIGHT / DEEPEST
+K = MASS / (T * Z) ** 2  # 40816 N/m, above the lower bound WEIGHT / DEEPEST
 B = 2.0 * Z * np.sqrt(K * MASS)
 RNG = np.random.default_rng(5)
 
 
-#: A timestep so short that the law of the step agrees with the law in continuous time to O(h).
+#: A timestep so short that a step has the force of continuous time, with an error of order h.
 SHORT = 1e-8
 FIRST_ORDER = 1e-6
 
 
 def point(obstacle_friction=np.inf, height=0.0, h=SHORT, **surface):
-    """Return a Model of a body of 2 kg that touches with one point, its centre of mass."""
+    """Return a Model of a body of 2 kg whose only contact point is its centre of mass."""
     skin = rb.Surface(**({"time_constant": T, "damping_ratio": Z, "friction": 0.5} | surface))
     system = touching.free(touching.POINT, MASS, skin, floor=False)
     m = rb.build(system.floor(height, obstacle_friction))
@@ -36,7 +36,7 @@ def point(obstacle_friction=np.inf, height=0.0, h=SHORT, **surface):
 
 
 def force(m, depth, velocity=(0.0, 0.0, 0.0), pos=(0.3, -0.2)):
-    """Return the force on a moving point below a floor at z = 0, by inverse with qacc = 0."""
+    """Return the contact force on a point at a depth [m] in a floor at z = 0, for qacc = 0."""
     d = touching.placed(m, (*pos, -depth), linear=velocity)
     rb.inverse(m, d)
     assert d.ncon == 1
@@ -51,26 +51,26 @@ def test_the_effective_mass_of_a_point_mass_is_its_mass():
 
 @pytest.mark.parametrize("depth", [1e-6, 1e-4, 0.02])
 @pytest.mark.parametrize("leaving", [-3.0, -0.01, 0.0, 0.001, 0.1, 3.0])
-def test_the_force_is_a_spring_and_a_damper(depth, leaving):
-    """The force is k p - b v, and zero instead of a pull."""
+def test_the_normal_force_is_the_force_of_a_spring_and_a_damper(depth, leaving):
+    """The force is k depth - b v, but never negative."""
     f = force(point(), depth, (0.0, 0.0, leaving))
     expected = [0.0, 0.0, max(0.0, K * depth - B * leaving)]
     assert f == pytest.approx(expected, rel=FIRST_ORDER, abs=FIRST_ORDER)
 
 
 def test_contact_never_pulls():
-    assert K * 1e-4 - B * 0.1 < 0.0, "the case above has both sides"
+    assert K * 1e-4 - B * 0.1 < 0.0, "the spring and damper must pull here"
     assert K * 0.02 - B * 0.1 > 0.0
     f = force(point(), 1e-4, (1.0, 0.0, 0.1))
     assert np.array_equal(abs(f), np.zeros(3))
 
 
-def test_a_point_above_does_not_touch():
-    """A gap below 20 um could close within the step, so the contact is listed, without a force."""
+def test_a_point_above_the_floor_has_no_force():
+    """A gap below 20 um could close in the step, so its contact is listed, without a force."""
     m = point(h=0.001)
     for height in (1e-12, 1.9e-5, 2.1e-5, 0.1):
         d = touching.placed(m, (0.0, 0.0, height))
-        m.opt.gravity = (0.0, 0.0, 0.0)  # gravity would close the gap
+        m.opt.gravity = (0.0, 0.0, 0.0)  # else gravity closes the gap
         rb.forward(m, d)
         assert d.ncon == (height < 2e-5)
         assert not d.cfrc_contact.any()
@@ -79,9 +79,9 @@ def test_a_point_above_does_not_touch():
 
 
 @pytest.mark.parametrize("h", [0.05, 0.1])
-def test_no_spring_is_faster_than_a_third_of_a_step(h):
+def test_time_constants_of_contacts_have_a_lower_bound(h):
     m = point(h=h)
-    m.opt.gravity = (0.0, 0.0, 0.0)  # no weight stiffens the spring
+    m.opt.gravity = (0.0, 0.0, 0.0)  # else the weight makes the spring stiffer
     assert force(m, 0.01)[2] == pytest.approx(MASS / (h / np.pi * Z) ** 2 * 0.01, rel=1e-12)
 
 
@@ -93,8 +93,8 @@ def test_a_contact_is_nearly_rigid_by_default():
     assert force(m, 1e-9, (0, 0, -1e-6))[2] == pytest.approx(k * 1e-9 + slope * 1e-6, rel=1e-12)
 
 
-def test_no_spring_lets_the_robot_sink_deeper_than_a_millimetre():
-    """The stiffness has a lower bound for any time constant; the damping ratio is unchanged."""
+def test_a_robot_sinks_by_a_millimetre_at_most():
+    """For a long time constant the stiffness is raised, with the same damping ratio."""
     m = point(time_constant=1.0)
     k = WEIGHT / DEEPEST
     assert force(m, DEEPEST)[2] == pytest.approx(WEIGHT, rel=1e-12)
@@ -106,8 +106,8 @@ def test_no_spring_lets_the_robot_sink_deeper_than_a_millimetre():
     assert force(m, 1e-3)[2] == pytest.approx(MASS / Z**2 * 1e-3, rel=1e-12)
 
 
-def test_the_contact_carries_the_weight_of_the_whole_tree():
-    """A light finger may have to carry the robot, so its contact is stiff enough for that."""
+def test_a_contact_can_carry_the_weight_of_the_whole_tree():
+    """A light finger may have to carry its robot, so the robot's weight bounds the stiffness."""
     system = touching.free(touching.POINT, 0.01, rb.Surface(time_constant=1.0))
     system.body("torso", rb.shapes.box((0.1, 0.1, 0.1), mass=30.0))
     system.joint("stop", "prismatic", "body", "torso", axis=(0, 0, 1))
@@ -117,10 +117,10 @@ def test_the_contact_carries_the_weight_of_the_whole_tree():
     assert d.contact_force[0, 2] == pytest.approx(30.01 * touching.G, rel=1e-12)
 
 
-def test_given_stiffness_and_damping_are_used():
+def test_a_contact_has_the_given_stiffness_and_damping():
     m = point(stiffness=1234.0, damping=56.0)
     assert force(m, 0.01, (0, 0, -0.1))[2] == pytest.approx(12.34 + 5.6, rel=1e-13)
-    soft = point(stiffness=1.0)  # the weight does not increase a given stiffness
+    soft = point(stiffness=1.0)  # a given stiffness has no lower bound
     b = 2.0 * Z * np.sqrt(MASS)
     assert force(soft, 0.01, (0, 0, -0.1))[2] == pytest.approx(0.01 + 0.1 * b, rel=1e-13)
     damped = point(damping=7.0)
@@ -129,7 +129,7 @@ def test_given_stiffness_and_damping_are_used():
 
 @pytest.mark.parametrize("speed", [0.0, 1e-9, 1e-4, 2e-3, 0.01, 5.0])
 def test_friction_follows_coulombs_law(speed):
-    """Without a memory, the friction on a slow point is STICK times its momentum per timestep."""
+    """Without memory, friction on a slow point is STICK m v / h, with its momentum m v."""
     along = np.array([0.6, -0.8])
     m = point()
     f = force(m, 0.001, (*(speed * along), -0.02))
@@ -139,7 +139,7 @@ def test_friction_follows_coulombs_law(speed):
     assert f[:2] == pytest.approx(-min(wanted, 0.5 * normal) * along, rel=1e-12, abs=1e-15)
 
 
-def test_friction_never_leaves_the_cone_and_never_drives():
+def test_friction_stays_in_the_cone_and_never_accelerates_the_slip():
     m = point()
     for _ in range(200):
         v = RNG.normal(size=3) * 10.0 ** RNG.uniform(-6, 1)
@@ -158,7 +158,7 @@ def test_the_smaller_friction_coefficient_applies(own, other, holds):
 
 
 def test_viscous_friction_replaces_coulomb_friction():
-    """The law does not need the normal force (Kajita, section 6.3.4)."""
+    """Viscous friction does not depend on the normal force (Kajita, section 6.3.4)."""
     m = point(viscosity=30.0, friction=0.0)
     for v in ((0.5, -0.2, -0.1), (0.5, -0.2, 0.0), (1e-6, 2e-6, 5.0)):
         f = force(m, 0.001, v)
@@ -181,8 +181,8 @@ def test_linearised_viscous_friction_has_the_documented_viscosity(speed, lagged,
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_forces_rotate_with_the_scene(seed):
-    """A scene on a tilted and shifted plane is the scene on the floor in other coordinates."""
+def test_contact_forces_rotate_with_the_scene(seed):
+    """A scene on a tilted and shifted plane equals the scene on the floor in other coordinates."""
     R = Rotation.random(random_state=seed)
     shift = np.random.default_rng(seed).uniform(-2, 2, 3)
     skin = rb.Surface(friction=0.4)
@@ -195,11 +195,11 @@ def test_forces_rotate_with_the_scene(seed):
     linear, angular = np.array([0.3, -0.2, -0.1]), (0.3, -1.0, 0.5)
     here = touching.placed(level, pos, turn, linear, angular)
     there = touching.placed(tilted, shift + R.apply(pos), R * turn, R.apply(linear), angular)
-    rb.inverse(level, here)  # qacc is zero
+    rb.inverse(level, here)  # with qacc = 0
     rb.inverse(tilted, there)
     assert here.ncon == there.ncon == 3
     n = here.ncon
-    # coordinates of 2 m have rounding errors of 1e-14, and depths of 1e-2 m are their differences
+    # depths are differences of coordinates of 2 m, which have rounding errors of 1e-14
     assert there.contact_normal[:n] == pytest.approx(
         np.tile(R.as_matrix()[:, 2], (n, 1)), abs=1e-14
     )
@@ -212,7 +212,7 @@ def test_forces_rotate_with_the_scene(seed):
 
 
 @pytest.mark.parametrize("height", [-3.0, 0.25, 100.0])
-def test_a_floor_may_have_any_height(height):
+def test_the_force_depends_on_the_depth_below_a_floor_of_any_height(height):
     m = point(height=height)
     d = touching.placed(m, (0.0, 0.0, height - 2.0**-10))
     rb.inverse(m, d)
@@ -223,7 +223,7 @@ def test_a_floor_may_have_any_height(height):
 
 
 def sums(m, d):
-    """Return cfrc_contact and qfrc_contact, computed as sums of the listed forces."""
+    """Return cfrc_contact and qfrc_contact as sums of the listed contact forces."""
     cfrc, qfrc = np.zeros_like(d.cfrc_contact), np.zeros(m.nv)
     for n, (_, _, x, _, _, f) in enumerate(touching.contacts(d)):
         t = d.contact_torque[n]
@@ -238,7 +238,7 @@ def sums(m, d):
 
 
 def fallen(name, seconds=0.32, **more):
-    """Return a robot that has fallen on the floor from 5 cm; all its joints move."""
+    """Return the Model and Data of a robot that has fallen from 5 cm and still moves."""
     m = rb.load_urdf(robots.find(name), floating_base=True, strict=False, contact=True, **more)
     d = rb.make_data(m)
     d.qvel[3:] = np.random.default_rng(1).uniform(-0.5, 0.5, m.nv - 3)
@@ -251,9 +251,9 @@ def fallen(name, seconds=0.32, **more):
 @robots.needs_robots
 @pytest.mark.parametrize("name", ["go2.urdf", "talos_reduced.urdf", "panda.urdf"])
 def test_cfrc_contact_and_qfrc_contact_sum_all_contacts(name):
-    """The second finger of the Panda mimics the first."""
+    """In the Panda the second finger mimics the first, so both forces act on one dof."""
     m, d = fallen(name, 0.7)
-    for _ in range(500):  # the robot can be in the air after a bounce
+    for _ in range(500):  # the robot may be in the air after a bounce
         if abs(d.qfrc_contact).max() > 1.0:
             break
         rb.step(m, d, 1)
@@ -267,7 +267,7 @@ def test_cfrc_contact_and_qfrc_contact_sum_all_contacts(name):
 
 
 def test_more_contacts_than_fit_are_dropped_and_counted():
-    """The last contacts in the order of geometries, obstacles and corners are dropped."""
+    """The first contacts, by geometry, obstacle and corner, are kept."""
     side = np.linspace(-1.0, 1.0, 40)
     corners = tuple((x, y, 0.0) for x in side for y in side)
     surface = rb.Surface(stiffness=100.0)
@@ -285,7 +285,7 @@ def test_more_contacts_than_fit_are_dropped_and_counted():
 
 
 def test_a_robot_without_geometries_causes_no_warning_about_contacts():
-    """The counter of dropped contacts has a stale value, which causes no warning."""
+    """Data starts with a nonzero count of dropped contacts, which no kernel resets."""
     m = rb.load_urdf(bundled_robot("pendulum"))
     d = rb.make_data(m)
     d.buffer.view(np.int64)[m.data_offsets["ndropped"]] = 7
@@ -295,7 +295,7 @@ def test_a_robot_without_geometries_causes_no_warning_about_contacts():
 
 
 def test_two_obstacles_touch_two_geometries():
-    """Each pair has its own contact, ordered by geometry, then by obstacle."""
+    """Each of the four pairs has a contact; contacts are ordered by geometry, then by obstacle."""
     skin = rb.Surface(stiffness=1000.0)
     system = touching.free(touching.POINT, MASS, skin)
     system.geometry("ball", "body", rb.Sphere(0.1), origin=rb.pose((0, 0, 0.05)), surface=skin)

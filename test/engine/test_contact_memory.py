@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The memory of friction: it is part of the state, and contacts find it by their keys."""
+"""The memory of friction is part of the state; contacts find their memory by keys."""
 
 import numpy as np
 import pytest
@@ -12,7 +12,7 @@ ANGLE = 0.3
 
 
 def resting(seconds=0.5, surface=None):
-    """Return a box at rest on a slope, held by friction."""
+    """Return the Model and Data of a box that friction holds on a slope."""
     turn = Rotation.from_euler("y", ANGLE)
     system = touching.free(touching.CUBE, 2.0, surface, floor=False)
     m = rb.build(system.obstacle("slope", rb.Plane(), origin=rb.pose(rpy=(0, ANGLE, 0))))
@@ -35,7 +35,7 @@ def test_a_box_would_slip_without_the_memory_of_friction():
     forgetful.nstick = 0
     rb.step(m, d, 1)
     rb.step(m, forgetful, 1)
-    assert abs(d.qvel).max() < 1e-13  # rounding of forces of 20 N
+    assert abs(d.qvel).max() < 1e-13  # rounding of forces of 20 N on 2 kg
     assert abs(forgetful.qvel).max() > 1e-5
 
 
@@ -47,7 +47,7 @@ def test_lost_contacts_are_removed_from_memory():
 
 
 @pytest.mark.parametrize("integrator", ["implicit_damping", "rk4", "implicit"])
-def test_other_calls_in_between_change_nothing(integrator):
+def test_calls_of_other_functions_between_steps_do_not_change_the_motion(integrator):
     m, plain = contact_scenes.tumbling()
     m.opt.integrator = integrator
     rb.step(m, plain, 250)
@@ -73,8 +73,8 @@ OBSTACLES = {
 
 @pytest.mark.parametrize("obstacle", OBSTACLES)
 @pytest.mark.parametrize("shape", touching.SHAPES)
-def test_contacts_keep_their_ascending_keys_during_a_small_motion(shape, obstacle):
-    """Keys of contacts differ; a contact keeps its key while the body turns a little."""
+def test_contacts_keep_their_keys_during_a_small_motion(shape, obstacle):
+    """Contacts have different, ascending keys, which stay when the body moves by 1e-7 m."""
     system = touching.free(touching.SHAPES[shape], 1.0, floor=False)
     system.geometry("second", "body", touching.BALL)
     m = rb.build(system.obstacle("it", OBSTACLES[obstacle]).obstacle("ground", rb.Plane()))
@@ -93,16 +93,16 @@ def test_contacts_keep_their_ascending_keys_during_a_small_motion(shape, obstacl
         if len(again) == len(keys):
             followed += len(common) == len(keys) > 0
             far = abs(at[here] - d.contact_pos[there]).max(axis=1) > 1e-4
-            # if two faces or edges are equally deep, either can be chosen
+            # of two equally deep faces or edges the engine may choose either
             assert far.sum() <= 0.5 * len(far)
     assert followed > 10
 
 
 def test_new_points_of_a_pair_inherit_the_friction_of_old_points():
-    """A corner of a box passes an edge of the box below: the friction of the pair is unchanged."""
+    """A point gets another key; the friction of the pair stays the same."""
     m, d = resting()
     held = d.stick_force[:4].sum(axis=0)
-    d.stick_key[3] += 100  # as if the last corner had been another point
+    d.stick_key[3] += 100  # the last corner has a new key
     rb.forward(m, d)
     assert d.contact_memory[:4].sum(axis=0) == pytest.approx(held, rel=1e-12)
     assert d.contact_old[:4].tolist() == [0, 1, 2, -1]

@@ -20,7 +20,7 @@ def slope(shape, angle, friction, **surface):
 
 
 def resting(m, turn, height):
-    """Return Data of a body that rests on a plane through the origin, a micrometre deep."""
+    """Return Data of a body at rest, a micrometre deep in a plane through the origin."""
     return touching.placed(m, turn.apply([0.0, 0.0, height - 1e-6]), turn)
 
 
@@ -35,17 +35,17 @@ def test_a_box_dropped_flat_comes_to_rest(drop, h):
         rb.step(m, d, 1)
         deepest = max(deepest, 0.1 - d.qpos[2])
     assert abs(d.qvel).max() < 1e-12
-    # four near-rigid contacts of m/4 carry the weight
+    # four near-rigid contacts carry m/4 each
     assert d.ncon == 4
     assert 0.1 - d.qpos[2] == pytest.approx(touching.sunk(h), rel=0.01)
-    # the falling box is first found up to one step of its speed below the floor, and stops
+    # the falling box moves up to one step into the floor before its contact is found, and stops
     # within the next step
     assert deepest < 1.5 * h * np.sqrt(2.0 * G * drop)
 
 
 @pytest.mark.parametrize("mass", [0.01, 30.0])
 @pytest.mark.parametrize("h", [0.001, 0.002])
-def test_a_finger_and_a_torso_rest_quietly(mass, h):
+def test_light_and_heavy_boxes_come_to_rest(mass, h):
     shape = rb.Box((0.02, 0.02, 0.04)) if mass < 1.0 else rb.Box((0.3, 0.4, 0.6))
     m = rb.build(touching.free(shape, mass))
     m.opt.timestep = h
@@ -78,7 +78,7 @@ def test_a_torso_rests_on_light_fingers(h):
     touching.lift(m, d, 0.01)
     rb.step(m, d, round(4.0 / h))
     assert d.nbad == 0
-    assert d.qpos[2] > 0.15  # the load has not fallen through its fingers
+    assert d.qpos[2] > 0.15  # the fingers carry the torso
     assert abs(d.qvel).max() < 1e-2
     assert d.contact_dist[: d.ncon].min() > -1e-3
     rb.forward(m, d)
@@ -86,7 +86,7 @@ def test_a_torso_rests_on_light_fingers(h):
 
 
 def test_a_ball_rolls_down_a_slope():
-    """On a gentle slope the ball rolls with 5/7 g sin(angle); on a steep slope it slides."""
+    """On a gentle slope the ball accelerates with 5/7 g sin(angle); on a steep slope it slides."""
     angle = 0.4
     m, turn = slope(touching.BALL, angle, 0.5)
     assert np.tan(angle) * 2 / 7 < 0.5
@@ -95,7 +95,7 @@ def test_a_ball_rolls_down_a_slope():
     rb.step(m, d, 200)
     before = d.qvel[:3] @ down
     rb.step(m, d, 500)
-    # the rolling radius is less by the penetration of some 1e-5 m, which is 1e-4 of it
+    # the penetration of some 1e-5 m reduces the rolling radius by 1e-4
     assert d.qvel[:3] @ down - before == pytest.approx(5 / 7 * G * np.sin(angle) * 0.5, rel=2e-4)
     spin = Rotation.from_quat(d.qpos[[4, 5, 6, 3]]).apply(d.qvel[3:])[1]
     assert d.qvel[:3] @ down == pytest.approx(spin * 0.1, rel=1e-3)
@@ -108,12 +108,12 @@ def test_a_ball_rolls_down_a_slope():
 
 
 def test_a_ball_that_slides_begins_to_roll():
-    """After 2/7 v / (mu g) the ball rolls with 5/7 of its first speed."""
+    """After a time of 2/7 v / (mu g) the ball rolls, with 5/7 of its initial speed v."""
     m, _ = slope(touching.BALL, 0.0, 0.2)
     d = touching.placed(m, (0, 0, 0.1 - 4e-5), linear=(1.0, 0.0, 0.0))
     stop = 2 / 7 / (0.2 * G)
     rb.step(m, d, round(stop * 500))
-    # half of the time until the stop; the springs were not quite in balance at the start
+    # half of the time until the ball rolls; contact springs oscillate a little at the start
     assert d.qvel[0] == pytest.approx(1.0 - 0.2 * G * d.time, abs=2e-3)
     rb.step(m, d, round(stop * 1000))
     assert d.qvel[0] == pytest.approx(5 / 7, rel=1e-3)
@@ -121,9 +121,10 @@ def test_a_ball_that_slides_begins_to_roll():
 
 
 def rebound(k, ratio, h, mass=1.0, started=0.3, shape=touching.BALL):
-    """Return the speed with which a body leaves the spring of a contact that it hits at 1 m/s.
+    """Return the speed with which a body rebounds from an impact at 1 m/s, without gravity.
 
-    The body touches after the share `started` of a step; there is no gravity.
+    The contact has the stiffness k and a damping ratio; it begins after a share `started` of a
+    step.
     """
     skin = rb.Surface(stiffness=k, damping=2.0 * ratio * np.sqrt(k * mass), friction=0.0)
     m = rb.build(touching.free(shape, mass, skin))
@@ -137,7 +138,9 @@ def rebound(k, ratio, h, mass=1.0, started=0.3, shape=touching.BALL):
 
 
 def schwager(z):
-    """Return the share of the speed that a spring and damper return if they cannot pull.
+    """Return the coefficient of restitution of a spring and damper that cannot pull.
+
+    z is the damping ratio.
 
     Source: Schwager, Poeschel, Coefficient of restitution and linear-dashpot model revisited,
     2007.
@@ -149,7 +152,7 @@ def schwager(z):
 @pytest.mark.parametrize("shape", ["sphere", "box"])
 @pytest.mark.parametrize("stiff", [0.01, 0.1, 0.99])
 def test_a_spring_without_damping_returns_the_full_speed(shape, stiff):
-    """The speed returns for any h^2 k / m below 1, where m is the mass per contact."""
+    """This holds for any h^2 k / m below 1, where m is the mass per contact."""
     h, mass = 1e-3, 2.0
     k = stiff * mass / h**2 / (4 if shape == "box" else 1)
     for started in (0.01, 0.5, 0.9):
@@ -159,14 +162,14 @@ def test_a_spring_without_damping_returns_the_full_speed(shape, stiff):
 
 @pytest.mark.parametrize("ratio", [0.05, 0.3, 0.6])
 @pytest.mark.parametrize(("h", "accuracy"), [(1e-4, 1e-4), (1e-3, 1e-3), (3e-3, 1e-2)])
-def test_a_bouncing_ball_returns_with_the_speed_of_schwager(ratio, h, accuracy):
-    """The error is of second order: 1 % where h^2 k / m is 0.1."""
+def test_the_rebound_of_a_damped_ball_follows_schwagers_formula(ratio, h, accuracy):
+    """The error is of second order in h: 1 % for h^2 k / m = 0.1."""
     for started in (0.01, 0.3, 0.6, 0.9):
         e = rebound(1e4, ratio, h, 1.0, started)
         assert e == pytest.approx(schwager(ratio), rel=accuracy)
 
 
-def test_a_hull_on_undamped_springs_keeps_its_energy_however_it_falls():
+def test_a_hull_that_bounces_on_undamped_springs_keeps_its_energy():
     m = rb.build(
         touching.free(
             touching.SHAPES["box"], 1.0, rb.Surface(stiffness=1e4, damping=0.0, friction=0.0)
@@ -184,7 +187,7 @@ def test_a_hull_on_undamped_springs_keeps_its_energy_however_it_falls():
 
 
 @pytest.mark.parametrize("stiff", [0.01, 1.0, 100.0])
-def test_a_body_on_its_spring_rests_at_the_depth_of_its_weight(stiff):
+def test_a_body_rests_where_the_contact_spring_balances_its_weight(stiff):
     mass, h = 2.0, 1e-3
     k = stiff * mass / h**2
     m = rb.build(touching.free(touching.BALL, mass, rb.Surface(stiffness=k)))
@@ -195,7 +198,7 @@ def test_a_body_on_its_spring_rests_at_the_depth_of_its_weight(stiff):
 
 
 def test_a_cylinder_rolls_without_bumps():
-    """The lowest point of the cylinder is exact, so its height does not change with the angle."""
+    """The cylinder is not approximated by a polygon, so its height stays constant."""
     m = rb.build(touching.free(touching.CYLINDER, 1.0))
     lying = Rotation.from_euler("x", np.pi / 2)
     d = touching.placed(m, (0, 0, 0.1), lying, (0.5, 0, 0), (0, 0, -5.0))
@@ -205,7 +208,7 @@ def test_a_cylinder_rolls_without_bumps():
         rb.step(m, d, 1)
         heights.append(d.qpos[2])
         angles.append(d.qpos[0])
-    assert angles[-1] - angles[0] > 0.45  # 4.5 rad at a radius of 0.1 m
+    assert angles[-1] - angles[0] > 0.45  # the cylinder has turned by 4.5 rad
     depth = 0.1 - np.mean(heights)
     assert 0.0 < depth < 1e-3
     assert np.ptp(heights) < 1e-6 * depth
@@ -216,7 +219,7 @@ ROUGH = rb.Surface(friction=2.0)
 
 
 def on(ground, shape):
-    """Return a Model of a free body with a shape, and ground at height 0."""
+    """Return a Model of a free body with a shape, and this kind of ground at height 0."""
     body = touching.free(shape, 1.0, ROUGH, floor=ground == "a floor")
     if ground == "a floor":
         return rb.build(body)
@@ -240,10 +243,10 @@ def on(ground, shape):
     ["a floor", "a fixed link", "a large sphere", "a round table", "a round table before it"],
 )
 def test_a_coin_rolls_in_a_circle(ground):
-    """The coin loses 0.17 % of its energy in 3 s, or 0.6 % if its points moved along tangents.
+    """The coin loses 0.17 % of its energy in 3 s; with straight steps of contact points, 0.6 %.
 
-    While its axis has a constant angle to the vertical and turns at p, the coin spins about it at
-    w = (p^2 sin cos / 4 - g / r cos) / (3/2 p sin), see test_rolling.py.
+    The coin's axis has a constant angle to the vertical and precesses at p. Then the coin spins
+    about its axis at w = (p^2 sin cos / 4 - g / r cos) / (3/2 p sin), see test_rolling.py.
     """
     r, half, c, s, p = 0.1, 5e-4, np.cos(0.87), np.sin(0.87), 2.5
     spin = (0.25 * p**2 * s * c - G / r * c) / (1.5 * p * s)
@@ -260,7 +263,7 @@ def test_a_coin_rolls_in_a_circle(ground):
 
 
 def test_a_box_that_tumbles_on_a_large_sphere_gains_no_energy():
-    """Contact points stay at corners; if they moved as on a face, they would repel the box."""
+    """Contact points must stay at corners, because points that move as on a face add energy."""
     m, turn, w = on("a large sphere", touching.CUBE), Rotation.from_rotvec([0.9, 0.1, 0.0]), 6.0
     low = min((turn.apply(x) for x in np.ndindex(2, 2, 2)), key=lambda x: x[2])
     centre = 0.2 * (turn.apply([0.5, 0.5, 0.5]) - low)
@@ -273,7 +276,7 @@ def test_a_box_that_tumbles_on_a_large_sphere_gains_no_energy():
         before = after
 
 
-def test_a_tilted_cylinder_comes_to_stand_on_three_points():
+def test_a_tilted_cylinder_rights_itself_and_stands_on_three_points():
     m = rb.build(touching.free(touching.CYLINDER, 1.0))
     for azimuth in (0.0, 1.0, 4.0):
         tilt = Rotation.from_rotvec(0.2 * np.array([np.cos(azimuth), np.sin(azimuth), 0.0]))
@@ -285,19 +288,18 @@ def test_a_tilted_cylinder_comes_to_stand_on_three_points():
         assert d.ncon == 3
 
 
-def test_a_standing_cylinder_resists_tilting_alike_in_all_directions():
-    """Springs at three points 120 degrees apart give a moment of 3/2 k r^2 times the angle."""
+def test_a_standing_cylinder_resists_tilting_equally_in_all_directions():
+    """Springs at three points, 120 degrees apart, give a moment of 3/2 k r^2 times the tilt."""
     k = 1e4
     m = rb.build(touching.free(touching.CYLINDER, 1.0, rb.Surface(stiffness=k)))
     angle = 1e-5
     for azimuth in np.linspace(0.0, 2 * np.pi, 25):
         axis = np.array([np.cos(azimuth), np.sin(azimuth), 0.0])
         d = touching.placed(m, (0, 0, 0.1 - 1e-3), Rotation.from_rotvec(angle * axis))
-        rb.inverse(m, d)  # the acceleration is zero
+        rb.inverse(m, d)  # with qacc = 0
         assert d.ncon == 3
         moment = d.cfrc_contact[1, :3]
-        # the base moved by 0.1 m times the angle, which is the lever of the force 3 k p about the
-        # centre
+        # the tilt shifts the base by 0.1 m times the angle, so the normal force has a moment
         expected = -(1.5 * k * 0.1**2 - 3 * k * 1e-3 * 0.1) * angle
         assert moment @ axis == pytest.approx(expected, rel=1e-3)
         assert np.cross(moment, axis)[2] == pytest.approx(0.0, abs=1e-3 * abs(expected))
@@ -305,7 +307,7 @@ def test_a_standing_cylinder_resists_tilting_alike_in_all_directions():
 
 @pytest.mark.parametrize("shape", touching.SHAPES)
 def test_all_shapes_come_to_rest_on_a_block(shape):
-    """The body falls on a wide box instead of the floor; round shapes roll slowly."""
+    """The body falls on a wide box; round shapes may roll slowly."""
     top = rb.pose((0.0, 0.0, -0.5))
     system = touching.free(touching.SHAPES[shape], floor=False)
     m = rb.build(system.obstacle("table", rb.Box((20.0, 20.0, 1.0)), origin=top))
@@ -330,8 +332,8 @@ def test_a_sliding_box_stops_where_coulomb_friction_stops_it():
     assert abs(d.qvel).max() < 1e-9
 
 
-def test_viscous_friction_dies_out_exponentially():
-    """Four corners with 2 N s/m each give the speed v exp(-8 t / m)."""
+def test_viscous_friction_slows_a_box_exponentially():
+    """With 2 N s/m at each of four corners the speed is v exp(-8 t / m)."""
     m, _ = slope(rb.Box((0.6, 0.6, 0.01)), 0.0, 0.0, viscosity=2.0)
     d = touching.placed(m, (0, 0, 0.005 - 3.9e-5), linear=(1.0, 0.0, 0.0))
     rb.step(m, d, 200)
@@ -339,7 +341,7 @@ def test_viscous_friction_dies_out_exponentially():
 
 
 def test_viscous_friction_does_not_brake_a_hovering_box():
-    """The box hovers at half of the gap below which contact points are listed."""
+    """The box hovers so low that contact points are listed, but without a force."""
     m, _ = slope(rb.Box((0.6, 0.6, 0.01)), 0.0, 0.0, viscosity=2.0)
     m.opt.gravity = np.zeros(3)
     d = touching.placed(m, (0, 0, 0.005 + 1e-5), linear=(1.0, 0.0, 0.0))

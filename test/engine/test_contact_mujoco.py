@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Contact against MuJoCo, as far as the two contact models agree.
+"""Contact agrees with MuJoCo where the two contact models agree.
 
-MuJoCo's contacts are stiff springs that its solver balances. Its friction is Coulomb friction as
-well, here with an elliptic cone. Results that depend on neither stiffness must be equal.
+Both engines have compliant contacts and Coulomb friction, in MuJoCo with an elliptic cone. Results
+that do not depend on the compliance must be equal.
 """
 
 import mujoco
@@ -14,7 +14,7 @@ from support import touching
 import rbdyn_ros as rb
 
 G = touching.G
-STEP = 2e-4  # MuJoCo's timestep [s]: a sliding box hops less with short steps
+STEP = 2e-4  # MuJoCo's timestep [s]; short, so that a sliding box hops less
 SHAPES = {
     "sphere": (rb.Sphere(0.1), 'type="sphere" size="0.1"', 0.1),
     "box": (rb.Box((0.4, 0.4, 0.1)), 'type="box" size="0.2 0.2 0.05"', 0.05),
@@ -22,7 +22,7 @@ SHAPES = {
 
 
 def pair(shape, angle, friction):
-    """Return the same body on the same slope in both engines."""
+    """Return (m, d) of both engines for the same body on the same slope."""
     ours, theirs, height = SHAPES[shape]
     system = touching.free(ours, 1.0, rb.Surface(friction=friction), floor=False)
     m = rb.build(system.obstacle("slope", rb.Plane(), origin=rb.pose(rpy=(0, angle, 0))))
@@ -77,10 +77,7 @@ def test_forces_at_rest_agree_with_mujoco(shape):
     ],
 )
 def test_accelerations_on_a_slope_agree_with_mujoco(shape, angle, friction, accelerates):
-    """Bodies slide and roll.
-
-    Our step has an error of 1 % in friction, MuJoCo's hopping boxes 3 %.
-    """
+    """Our friction is exact to 1 %; MuJoCo's sliding boxes hop, with errors of 3 %."""
     m, d, twin, other, turn = pair(shape, angle, friction)
     down = turn.apply([1.0, 0.0, 0.0])
     gained = []

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Newton's method solves velocities and contact forces together, island by island."""
+"""Newton's method solves for velocities and contact forces together, island by island."""
 
 import numpy as np
 import pytest
@@ -16,7 +16,7 @@ H, MU = 0.001, 0.6
 
 
 def heap(places, shape, names=""):
-    """Return bodies of 1 kg at given positions and orientations, all with one shape."""
+    """Return objects of 1 kg with one shape, at `places`, pairs of position and orientation."""
     skin = rb.Surface(friction=MU)
     return [
         rb.Object(f"{names}{n}", shape, mass=1.0, pose=rb.pose(place, rpy=turn), surface=skin)
@@ -38,7 +38,7 @@ def places(number, shift=0.0):
 
 
 def test_tumbling_cubes_need_few_solver_iterations():
-    """A solver with lagged forces needed 10 passes a step."""
+    """A solver with lagged forces needed 10 iterations per step."""
     m, d = thrown(heap(places(10), rb.Box((0.2, 0.2, 0.2))))
     passes = []
     for _ in range(800):
@@ -49,7 +49,7 @@ def test_tumbling_cubes_need_few_solver_iterations():
 
 
 def test_light_balls_under_a_heavy_lid_need_few_solver_iterations():
-    """With the same r = 10 m / h for all contacts, the solver needed 10 passes a step."""
+    """With one penalty r = 10 m / h for all contacts the solver needed 10 iterations per step."""
     at = 0.205 * np.indices((3, 3, 3)).reshape(3, -1).T + (0.0, 0.0, 0.101)
     at += np.random.default_rng(3).uniform(0.0, 0.004, at.shape)
     balls = [
@@ -66,8 +66,8 @@ def test_light_balls_under_a_heavy_lid_need_few_solver_iterations():
     assert np.mean(passes) < 7.0
 
 
-def test_forces_of_a_falling_heap_satisfy_the_law():
-    """A contact of balls has no patch, so each point satisfies Coulomb's law by itself."""
+def test_forces_in_a_falling_heap_satisfy_the_contact_law():
+    """Balls touch at single points, so each point satisfies Coulomb's law by itself."""
     m, d = thrown(heap(places(12), rb.Sphere(0.1)))
     slipping = sticking = mutual = 0
     for _ in range(700):
@@ -81,13 +81,13 @@ def test_forces_of_a_falling_heap_satisfy_the_law():
         size = np.linalg.norm(rubbing, axis=1)
         assert (size <= MU * pressing + 1e-6 * most).all()
         if d.contact_time[:n].any():
-            continue  # a contact that begins within the step
+            continue  # contacts that begin within the step
         u, away = velocities(m, d, normal)
         loaded = pressing > 1e-3 * most
         assert (away[loaded] < 0.31).all()  # overlapping bodies separate at 0.3 m/s at most
         speed = np.linalg.norm(u, axis=1)
         remembered = np.linalg.norm(d.contact_memory[:n], axis=1)
-        yields = H / 10.0 * (MU * pressing + remembered)  # points that stick move by f / D
+        yields = H / 10.0 * (MU * pressing + remembered)  # sticking points move at f / D
         slips = loaded & (speed > 0.02 + 2.0 * yields)
         slipping, sticking = slipping + slips.sum(), sticking + (loaded & ~slips).sum()
         mutual += (slips & (d.contact_geom[:n, 0] < m.ngeommoving)).sum()
@@ -116,8 +116,8 @@ def velocities(m, d, normal):
     return there - away[:, None] * normal, away
 
 
-def test_each_island_is_solved_by_itself():
-    """Two heaps far apart need about as many passes as the slower heap, and move as if alone."""
+def test_each_island_is_solved_separately():
+    """Two distant heaps need as many iterations as the slower heap, and move as if alone."""
     box = rb.Box((0.2, 0.2, 0.2))
     alone, passes = [], np.zeros((3, 300), int)
     for n, shift in enumerate((0.0, 100.0)):
@@ -136,8 +136,8 @@ def test_each_island_is_solved_by_itself():
         assert both[:3] == pytest.approx(end[:3], abs=1e-3)
 
 
-def test_a_contact_that_begins_in_a_step_leaves_other_islands_alone():
-    """A ball hits the next one, which hits a third one in the same step, or does not reach it."""
+def test_a_contact_that_begins_in_a_step_does_not_affect_other_islands():
+    """Away from a heap, a ball hits a second ball, which then hits a third ball or misses it."""
     row = [((50.0 + x, 0.0, 0.1), (0.0, 0.0, 0.0)) for x in (0.0, 0.201, 0.4015)]
     box, ball = rb.Box((0.2, 0.2, 0.2)), rb.Sphere(0.1)
     m = rb.scene(objects=[*heap(places(10), box), *heap(row, ball, "ball")])
@@ -152,15 +152,15 @@ def test_a_contact_that_begins_in_a_step_leaves_other_islands_alone():
         rb.step(m, end)
         ends.append(end)
     assert ends[0].qvel[72] > 0.1 > abs(ends[1].qvel[72])
-    assert ends[1].solver_niter > 1  # Newton's method has solved the heap
+    assert ends[1].solver_niter > 1  # the heap needs Newton's method
     assert ends[0].qvel[:60].tobytes() == ends[1].qvel[:60].tobytes()
 
 
-def test_the_force_of_a_contact_that_leaves_the_list_ends():
+def test_a_contact_that_is_dropped_within_a_step_leaves_no_force():
     """A ball bounces off a cube, and then the cube meets another ball in the same step.
 
-    The contact that bounces is left to the next step, so its impulse must not stay either: the
-    momentum of each body changes by its contact force.
+    The bouncing contact is left to the next step, so its impulse must be removed, too: each
+    body's momentum changes by the reported contact force.
     """
     shapes = rb.Sphere(0.067), rb.Box((0.079, 0.079, 0.079)), rb.Sphere(0.068)
     masses = np.array([3.6, 0.56, 5.8])
@@ -202,11 +202,11 @@ def run(m, d):
     return passes
 
 
-def test_an_island_whose_step_is_not_finite_stays_where_it_is():
-    """The NaN of one island does not stop the other island; only the first island gives up."""
+def test_an_island_with_nan_is_given_up_and_keeps_its_accelerations():
+    """The solver gives up only the island with NaN, and continues with the other one."""
     objects = [*heap(places(2), rb.Sphere(0.1), "a"), *heap(places(2, 9.0), rb.Sphere(0.1), "b")]
     m, d = thrown(objects)
-    d.qpos[2::7] = 0.0999  # all balls are in the floor
+    d.qpos[2::7] = 0.0999  # all balls are 0.1 mm deep in the floor
     rb.forward(m, d)
     assert d.newton_passes[0] > 0
     bad = m.body_rootid == 1
@@ -229,7 +229,7 @@ def test_an_island_whose_step_is_not_finite_stays_where_it_is():
 
 
 def star():
-    """Return four balls that touch a fifth ball between them, and no other ball."""
+    """Return the Model and Data of four balls, each of which touches only a fifth ball."""
     sides = [(0.21, 0.0), (-0.21, 0.0), (0.0, 0.21), (0.0, -0.21), (0.0, 0.0)]
     m, d = thrown(heap([((x, y, 0.1), (0.0, 0.0, 0.0)) for x, y in sides], rb.Sphere(0.1)))
     d.qpos.reshape(5, 7)[:, :2] *= 0.1999 / 0.21  # all overlap the fifth ball by 0.1 mm
@@ -243,15 +243,15 @@ def test_trees_with_few_neighbours_are_eliminated_first():
     rows = d.skyline_row.reshape(5, 6)
     assert (np.diff(rows, axis=1) == 1).all()
     assert sorted(rows[:, 0]) == list(range(0, 30, 6))
-    assert rows[4, 0] == 6  # after three outer balls are eliminated, a pair is left
+    assert rows[4, 0] == 6  # the fifth ball comes after three of the others
 
 
-def test_the_order_of_trees_changes_no_solution():
+def test_the_order_of_elimination_does_not_change_the_solution():
     m, d = star()
     d.solver_niter = 0
     accelerate_coupled_bodies(m, d)
     ordered, rows = d.qacc_step.copy(), d.skyline_row.copy()
-    assert d.ordered[0] == 1  # else elimination fills in
+    assert d.ordered[0] == 1  # the trees were reordered
     d.skyline_row[:] = np.arange(30)
     assert (d.skyline_row != rows).any()
     d.solver_niter = 0
@@ -267,8 +267,8 @@ iyz="0"/></inertial></link><joint name="hinge" type="continuous"><parent link="w
 
 @pytest.mark.parametrize("damping", [0.0, 2.0])
 @pytest.mark.parametrize("integrator", ["euler", "implicit_damping"])
-def test_blocks_of_free_bodies_give_the_same_motion_as_rows_of_dofs(damping, integrator):
-    """With a pendulum far away the passes solve for accelerations of dofs instead of bodies."""
+def test_solving_by_blocks_and_by_dofs_gives_the_same_motion(damping, integrator):
+    """A distant pendulum makes the solver use rows of dofs instead of blocks of free bodies."""
     rng = np.random.default_rng(11)
     at = [((0.05 * n, 0.03 * n, 0.2 + 0.3 * n), rng.uniform(-0.5, 0.5, 3)) for n in range(6)]
     objects = heap(at[::2], rb.Box((0.2, 0.15, 0.1)), "box") + heap(at[1::2], rb.Sphere(0.1))
@@ -293,14 +293,14 @@ def test_blocks_of_free_bodies_give_the_same_motion_as_rows_of_dofs(damping, int
             passes.append(int(d.newton_passes[0]))
             found.append(d.qacc[k])
         by_blocks, by_rows = found
-        # each solver ends when its forces meet the law to 5e-7 of the largest force
+        # both solvers stop when forces meet the contact law to 5e-7 of the largest force
         assert by_blocks == pytest.approx(by_rows, abs=1e-7 * abs(by_rows).max())
     assert passes[::2] == passes[1::2]
     assert max(passes) > 1
 
 
-def test_the_rounded_positive_part_approaches_the_exact_function():
-    """It differs from max(0, x) by e at 0 and by e^2 / |x| far away, and its slope is right."""
+def test_the_rounded_positive_part_approximates_the_exact_function():
+    """The error of max(0, x) is e at 0, and e^2 / |x| far away; the derivative is exact."""
     for x in (-3.0, -0.2, 0.0, 0.2, 3.0):
         part, slope = positive_part(x, 0.1)
         more, less = positive_part(x + 1e-6, 0.1)[0], positive_part(x - 1e-6, 0.1)[0]
@@ -311,12 +311,12 @@ def test_the_rounded_positive_part_approaches_the_exact_function():
 
 @pytest.mark.parametrize("e", [0.0, 0.5, 5.0])
 @pytest.mark.parametrize("size", [0.5, 3.0])
-def test_slopes_of_friction_match_differences_of_its_solution(e, size):
-    """Friction f = gripped(u, f) is solved twice, before and after a small change of u and p."""
+def test_derivatives_of_friction_agree_with_finite_differences(e, size):
+    """The equation f = gripped(u, f) is solved before and after small changes of u and p."""
     _m, d = star()
     c, pressing, step = d.ncon - 1, 10.0, 1e-6
     normal = d.contact_normal[c]
-    across = np.linalg.svd(normal[None])[2][1:]  # two tangents
+    across = np.linalg.svd(normal[None])[2][1:]  # two tangents of the contact
     penalty = d.contact_grip[c, 0]
     d.contact_memory[c] = 0.0
 
@@ -339,7 +339,7 @@ def test_slopes_of_friction_match_differences_of_its_solution(e, size):
 
 
 def cup_of_balls(number):
-    """Return balls that fall into a cup of five walls, which can turn about its centre."""
+    """Return the Model and Data of balls above a cup, which can turn about its centre."""
     wall, side = 0.01, 0.12
     system = rb.SystemBuilder("cup", base="world")
     system.body("cup", rb.shapes.box((side, side, side), mass=2.0))
@@ -362,7 +362,7 @@ def cup_of_balls(number):
 
 
 def test_balls_that_fall_into_a_cup_need_few_solver_iterations():
-    """Without rounding off the law a step needed 25 passes, and 4 steps were not solved."""
+    """Without rounding off the contact law a step needed 25 iterations, and 4 steps failed."""
     m, d = cup_of_balls(36)
     passes = []
     for _ in range(400):

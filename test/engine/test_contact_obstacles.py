@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Obstacles of all shapes: bodies rest on them, roll on them, and do not fall through."""
+"""Bodies rest on obstacles of several shapes, and do not fall through them."""
 
 import numpy as np
 import pytest
@@ -10,14 +10,14 @@ GRAVITY = 9.81
 HALF = 0.05
 LYING = rb.pose((0.0, 0.0, 0.0), (0.0, np.pi / 2, 0.0))
 CORNERS = tuple((x, y, z) for x in (-0.4, 0.4) for y in (-0.4, 0.4) for z in (-0.1, 0.1))
-#: Obstacles by name: the obstacle, its pose, and the height of its top above its origin.
+#: Obstacles: the shape, its pose, and the height of its top above the origin [m].
 OBSTACLES = {
     "cylinder": (rb.Cylinder(0.4, 0.2), rb.pose(), 0.1),
     "lying cylinder": (rb.Cylinder(0.1, 0.8), LYING, 0.1),
     "capsule": (rb.Capsule(0.1, 0.8), LYING, 0.1),
     "hull": (rb.Points(CORNERS), rb.pose(), 0.1),
 }
-#: Bodies by name: the body and its half height.
+#: Bodies: the shape and half of its height [m].
 BODIES = {
     "box": (rb.Box((0.1, 0.1, 0.1)), HALF),
     "sphere": (rb.Sphere(HALF), HALF),
@@ -28,7 +28,7 @@ BODIES = {
 
 
 def falling(body, obstacle, height=0.0):
-    """Return a system of a body above the top of an obstacle."""
+    """Return a system of a free body, at a height [m] above the top of an obstacle."""
     shape, half = BODIES[body]
     solid, at, top = OBSTACLES[obstacle]
     system = rb.SystemBuilder("falling", base="ground")
@@ -72,7 +72,7 @@ def test_a_belt_of_any_shape_carries_a_body_along():
     assert d.qvel[0] == pytest.approx(min(slip, 0.5), rel=0.02)
 
 
-def test_rays_and_distances_include_obstacles():
+def test_rays_and_distances_take_obstacles_into_account():
     m = rb.build(falling("sphere", "capsule", height=0.2))
     d = rb.make_data(m)
     rb.fwd_position(m, d)

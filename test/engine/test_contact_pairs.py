@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Contact points of two moving geometries: closed forms, symmetry, keys, many poses."""
+"""Two moving geometries have the right contact points and keys in many poses."""
 
 import itertools
 import os
@@ -27,14 +27,14 @@ FLAT = {
 LIE = Rotation.from_euler("x", 90, degrees=True)
 TURN = {"lying cylinder": LIE, "capsule": LIE}
 
-#: Number of contact points of a shape that lies flat on another shape.
+#: Number of contact points that a shape can have when it lies flat.
 NUMBER = {
     "box": 4, "hull": 4, "cylinder": 8, "lying cylinder": 2, "capsule": 2, "sphere": 1,
 }  # fmt: skip
 
 
 def free(shapes):
-    """Return a Model of free bodies with a shape each, without a floor."""
+    """Return a Model of free bodies, one for each shape, without a floor."""
     system = rb.SystemBuilder("pairs", base="world")
     for name, shape in shapes.items():
         system.body(name, rb.shapes.box((0.1, 0.1, 0.1), mass=1.0))
@@ -67,7 +67,7 @@ def points(d):
 @pytest.mark.parametrize("high", FLAT)
 @pytest.mark.parametrize("low", FLAT)
 def test_a_shape_lies_flat_on_another_shape(zoo, low, high):
-    """All points are 1 mm deep and half way between the surfaces; normals are vertical."""
+    """All points are 1 mm deep and midway between the surfaces; normals are vertical."""
     d = apart(zoo)
     put(zoo, d, f"low {low}", (0.0, 0.0, -0.1), TURN.get(low))
     put(zoo, d, f"high {high}", (0.0, 0.0, 0.099), TURN.get(high))
@@ -80,7 +80,7 @@ def test_a_shape_lies_flat_on_another_shape(zoo, low, high):
     assert np.abs(normal - [0.0, 0.0, 1.0]).max() < 1e-12
     assert dist == pytest.approx(-0.001, abs=1e-12)
     assert at[:, 2] == pytest.approx(-0.0005, abs=1e-12)
-    # a cylinder or capsule that lies flat has points at its ends
+    # distance of the points from the middle: zero, at the ends of an axis, or at corners
     reach = {1: 0.0, 2: 0.1}.get(d.ncon, 0.1 if {low, high} <= {"box", "hull"} else 0.0999)
     assert np.abs(at[:, :2]).max() == pytest.approx(reach, abs=1.1e-4)
 
@@ -88,7 +88,7 @@ def test_a_shape_lies_flat_on_another_shape(zoo, low, high):
 @pytest.mark.parametrize("high", FLAT)
 @pytest.mark.parametrize("low", FLAT)
 def test_a_shape_tilted_by_less_than_a_degree_keeps_its_deepest_point(zoo, low, high):
-    """The depth equals the depth of the distance query, and all points have one normal."""
+    """The largest depth agrees with rb.distance, and all points have the same normal."""
     for tilt in (1e-9, 1e-7, 1e-5, 1e-3, 1e-2):
         d = apart(zoo)
         turn = Rotation.from_rotvec([0.6 * tilt, 0.8 * tilt, 0.0])
@@ -103,8 +103,8 @@ def test_a_shape_tilted_by_less_than_a_degree_keeps_its_deepest_point(zoo, low, 
         assert normal[0] @ found.normal > 1.0 - 1e-3
 
 
-def test_exchanging_two_bodies_only_reverses_the_normals(zoo):
-    """If the bodies are exchanged, points and depths are equal and normals opposite."""
+def test_swapping_two_bodies_only_reverses_the_normals(zoo):
+    """Points and depths stay the same."""
     rng = np.random.default_rng(5)
     seen = 0
     for one, other in itertools.product(FLAT, repeat=2):
@@ -124,12 +124,12 @@ def test_exchanging_two_bodies_only_reverses_the_normals(zoo):
 
 
 def compared(first, second):
-    """Compare two lists of contacts, in any order; return whether the lists have contacts."""
+    """Compare contacts in any order, with opposite normals; return whether there are any."""
     (x, n, dist), (y, k, other) = first, second
     assert len(x) == len(y)
     if len(x) == 0:
         return False
-    # for cylinders the error of the normal is the square root of the error of the distance
+    # a cylinder's normal has the square root of the distance's error
     assert np.abs(n[0] + k[0]).max() < 1e-5
     order = np.lexsort(x.round(6).T), np.lexsort(y.round(6).T)
     assert x[order[0]] == pytest.approx(y[order[1]], abs=1e-6)
@@ -162,10 +162,9 @@ def hull(rng, count):
 
 
 def test_contacts_of_random_piles_agree_with_the_distance_query(solids):
-    """The deepest points are as deep as rb.collisions finds, which is compared with coal.
+    """The same pairs touch as in rb.collisions, with the same depths, and all keys differ.
 
-    The same pairs touch in the list and in the query, and the keys of the points are all
-    different.
+    Other tests compare rb.collisions with coal.
     """
     rng, d = np.random.default_rng(2), rb.make_data(solids)
     touched = 0
@@ -186,14 +185,14 @@ def test_contacts_of_random_piles_agree_with_the_distance_query(solids):
         clear = {pair for pair, one in found.items() if one.distance < -1e-9}
         assert clear <= set(deepest) <= set(found)
         for pair, dist in deepest.items():
-            # a face is preferred to a pair of edges that separates the boxes by slightly more
+            # boxes prefer a face to a pair of edges, even with a slightly larger depth
             assert dist == pytest.approx(found[pair].distance, abs=1.1e-4)
         touched += len(clear)
     assert touched > 150
     assert d.ndropped == 0
 
 
-def test_points_keep_their_numbers_while_nothing_moves(zoo):
+def test_contact_points_keep_their_keys_while_bodies_rest(zoo):
     for low, high in itertools.product(FLAT, repeat=2):
         d = apart(zoo)
         put(zoo, d, f"low {low}", (0.0, 0.0, -0.1), TURN.get(low))
@@ -208,8 +207,8 @@ def test_points_keep_their_numbers_while_nothing_moves(zoo):
             assert moved.contact_key[: moved.ncon].tolist() == keys
 
 
-def test_contacts_do_not_depend_on_earlier_poses_of_the_data(solids):
-    """A Data that had other poses before has the same contacts as a new Data."""
+def test_contacts_do_not_depend_on_earlier_poses(solids):
+    """A used Data and a new Data have the same contacts."""
     rng, used = np.random.default_rng(4), rb.make_data(solids)
     for _ in range(20):
         q = used.qpos.reshape(-1, 7)
@@ -226,18 +225,18 @@ def test_contacts_do_not_depend_on_earlier_poses_of_the_data(solids):
 
 
 @pytest.mark.parametrize(("name", "poses"), [("go2.urdf", 60), ("talos_reduced.urdf", 25)])
-def test_contacts_of_real_robots_match_the_distances(name, poses):
-    """The pairs with contacts are those that rb.collisions lists, at random poses."""
+def test_contacts_of_real_robots_match_the_collisions(name, poses):
+    """At random poses the pairs in contact are the pairs that rb.collisions lists."""
     contact = rb.Contact(obstacles=())
     m = rb.load_urdf(robots.find(name), contact=contact, strict=False)
     rng, d, touched = np.random.default_rng(6), rb.make_data(m), 0
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", RuntimeWarning)  # pairs that overlap at the start
+        warnings.simplefilter("ignore", RuntimeWarning)  # about overlaps at the start
         rb.collisions(m, d)
     for _ in range(poses):
         d.qpos[:] = rb.random_qpos(m, rng)
         rb.forward(m, d)
-        inside = d.contact_dist[: d.ncon] <= 0.0  # the other contacts begin in the step
+        inside = d.contact_dist[: d.ncon] <= 0.0  # others only may begin in the step
         listed = {tuple(sorted(pair)) for pair in d.contact_geom[: d.ncon][inside].tolist()}
         found = {
             (m.geom_numbers[one.geom1], m.geom_numbers[one.geom2]): one.distance
@@ -248,8 +247,8 @@ def test_contacts_of_real_robots_match_the_distances(name, poses):
     assert touched > poses / 10
 
 
-def test_pairs_that_overlap_at_the_start_do_not_push_and_are_named():
-    """Parent and child have no contacts; the third link overlaps the first link at zero."""
+def test_pairs_that_overlap_at_the_start_have_no_contacts_and_are_reported():
+    """In the first arm the third link overlaps the first link at zero positions."""
     arm = rb.SystemBuilder("arm", base="world")
     for k, parent in enumerate(("world", "l0", "l1")):
         arm.body(f"l{k}", rb.shapes.box((0.1, 0.1, 0.3), mass=1.0))
@@ -270,7 +269,7 @@ def test_pairs_that_overlap_at_the_start_do_not_push_and_are_named():
 
 
 def test_a_full_list_of_contacts_causes_one_warning():
-    """50 balls at one point have 1225 contacts; contacts that do not fit are dropped in order."""
+    """50 balls at one point have 1225 contacts; those that do not fit are dropped from the end."""
     m = free({f"ball {k}": rb.Sphere(0.1) for k in range(50)})
     d = rb.make_data(m)
     with pytest.warns(RuntimeWarning, match=r"d\.ndropped") as caught:
@@ -287,8 +286,8 @@ def test_a_full_list_of_contacts_causes_one_warning():
     assert d.ndropped > 0
 
 
-def test_more_near_pairs_than_are_listed_are_found_in_order():
-    """190 balls at one point have 17955 near pairs, more than are sorted at once."""
+def test_near_pairs_are_found_in_order_even_if_they_exceed_the_list():
+    """190 balls at one point have 17955 near pairs, more than the engine sorts at once."""
     m = free({f"ball {k}": rb.Sphere(0.1) for k in range(190)})
     assert m.npush > m.nfound
     d = rb.make_data(m)
@@ -297,7 +296,7 @@ def test_more_near_pairs_than_are_listed_are_found_in_order():
     assert d.contact_geom.tolist() == m.push_geom[: d.ncon].tolist()
 
 
-#: Program that counts how often a step measures the gap of a box that turns 1 um above another.
+#: Program: a box turns 1 um above another one; print how often a step computes the gap.
 TURNING = """
 import numpy as np
 import rbdyn_ros as rb
@@ -317,8 +316,8 @@ print(len(calls))
 """
 
 
-def test_a_search_for_a_touch_that_makes_no_progress_is_given_up():
-    """The bound on a corner's speed advances the search by less than 1 % of a step at a time."""
+def test_the_search_for_the_time_of_a_touch_ends_if_it_makes_no_progress():
+    """The bound on a corner's speed lets the search advance by less than 1 % of a step."""
     plain = {**os.environ, "NUMBA_DISABLE_JIT": "1"}
     command = [sys.executable, "-c", TURNING]
     done = subprocess.run(command, env=plain, capture_output=True, text=True, check=True)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Friction of lines and faces equals friction at even pressure: spin, wheels, tracks, tipping."""
+"""Friction of lines and faces acts as under even pressure, when bodies spin, roll or tip."""
 
 import numpy as np
 import pytest
@@ -15,7 +15,7 @@ ON_ITS_SIDE = Rotation.from_euler("x", np.pi / 2)
 
 
 def of_rectangle(a, b):
-    """Return the mean distance of a rectangle's points from its centre, for half edges a and b."""
+    """Return the mean distance of a rectangle's points from its centre; a, b: half edges."""
     d = np.hypot(a, b)
     aside = a * a / (6.0 * b) * np.log((b + d) / a) + b * b / (6.0 * a) * np.log((a + d) / b)
     return d / 3.0 + aside
@@ -34,7 +34,8 @@ OCTAGON = rb.Points(
     )
 )
 
-#: Shape, height of its centre, orientation, mean distance of the patch from its centre, tolerance.
+#: Patches: shape, height of its centre [m], orientation, mean distance of the patch's points
+#: from the patch's centre [m], relative tolerance.
 PATCHES = {
     "disc": (rb.Cylinder(0.1, 0.04), 0.02, None, 0.2 / 3.0, 1e-6),
     "side of a cylinder": (rb.Cylinder(0.02, 0.3), 0.02, ON_ITS_SIDE, 0.3 / 4.0, 1e-6),
@@ -48,7 +49,7 @@ PATCHES = {
 
 @pytest.mark.parametrize(("h", "mu"), [(1e-4, 0.8), (1e-3, 0.2), (4e-3, 1.2)])
 @pytest.mark.parametrize("patch", PATCHES)
-def test_friction_brakes_a_spin_as_even_pressure_does(patch, h, mu):
+def test_friction_brakes_a_spin_as_with_even_pressure(patch, h, mu):
     shape, height, turn, mean, near = PATCHES[patch]
     m = rb.build(touching.free(shape, MASS, rb.Surface(friction=mu)))
     m.opt.timestep = h
@@ -68,8 +69,8 @@ def test_friction_brakes_a_spin_as_even_pressure_does(patch, h, mu):
     assert d.cfrc_contact[1, 2] == pytest.approx(torque[2], rel=1e-9)
 
 
-def test_friction_between_two_discs_brakes_a_spin_as_even_pressure_does():
-    """The ends of two cylinders touch at 8 points, which are a little inside their rims."""
+def test_friction_between_two_discs_brakes_a_spin_as_with_even_pressure():
+    """The discs touch at 8 points, a little inside their rims."""
     disc = rb.Cylinder(0.1, 0.04)
     parts = [
         rb.Object(name, disc, mass=1.0, pose=rb.pose((0.0, 0.0, z)),
@@ -79,7 +80,7 @@ def test_friction_between_two_discs_brakes_a_spin_as_even_pressure_does():
     m = rb.scene(objects=parts, floor=False)
     d = rb.make_data(m)
     m.opt.gravity = np.zeros(3)
-    d.qfrc_applied[2], d.qfrc_applied[8] = 40.0, -40.0  # the bodies press on each other
+    d.qfrc_applied[2], d.qfrc_applied[8] = 40.0, -40.0  # press the bodies together
     rb.step(m, d, 50)
     d.qvel[11] = 30.0
     rb.step(m, d, 10)
@@ -89,7 +90,7 @@ def test_friction_between_two_discs_brakes_a_spin_as_even_pressure_does():
 
 
 def differential_drive(width, track, radius=0.05):
-    """Return the Model and Data of a base on two wheels and two frictionless balls."""
+    """Return the Model and Data of a base on two wide wheels and two frictionless balls."""
     system = rb.SystemBuilder("drive", base="world")
     system.body("base", rb.shapes.box((0.2, 0.2, 0.05), mass=5.0))
     system.joint("free", "floating", "world", "base")
@@ -109,13 +110,13 @@ def differential_drive(width, track, radius=0.05):
 
 
 @pytest.mark.parametrize("h", [2.5e-4, 1e-3])
-def test_wide_wheels_turn_in_place_about_their_middles(h):
-    """With pressure p per length of a line, a thrust F moves the point without slip by F / (2 p).
+def test_wide_wheels_turn_in_place_about_the_middles_of_their_lines(h):
+    """A turning wheel of width L touches along a line, of which one point does not slip.
 
-    The torque of each wheel's slip is mu N L / 4. Twice this torque over the track T is the thrust
-    of a wheel, so that point is L^2 / (4 T) outside of the middle, to 1e-2 of this distance. With
-    contact points at the ends of the lines it would be at L / 2, and the base would turn by 3.99
-    instead of 4.38 rad.
+    With even pressure, friction brakes each turning line by mu N L / 4. Wheels at a distance T
+    therefore need a thrust of twice this torque over T, which moves the point without slip
+    outwards by L^2 / (4 T) (accurate to 1 %). If only the ends of the lines touched, the point
+    would be at L / 2, and the base would turn by 3.99 instead of 4.38 rad.
     """
     width, track, radius, speed = 0.03, 0.3, 0.05, 0.33
     m, d = differential_drive(width, track, radius)
@@ -135,7 +136,7 @@ def test_wide_wheels_turn_in_place_about_their_middles(h):
 
 
 def rate_of_tracks(length, width, gauge, speed):
-    """Return the yaw rate of tracks with even pressure that run in opposite directions."""
+    """Return the yaw rate of tracks with even pressure that run in opposite directions [rad/s]."""
     x, y = np.meshgrid(
         length * ((np.arange(400) + 0.5) / 400 - 0.5), width * ((np.arange(60) + 0.5) / 60 - 0.5)
     )
@@ -151,7 +152,7 @@ def rate_of_tracks(length, width, gauge, speed):
 @pytest.mark.parametrize(
     ("length", "width", "gauge"), [(0.4, 0.1, 0.4), (0.6, 0.1, 0.4), (0.4, 0.1, 0.6)]
 )
-def test_tracks_turn_as_with_even_pressure(length, width, gauge):
+def test_a_tracked_vehicle_turns_as_with_even_pressure(length, width, gauge):
     system = rb.SystemBuilder("tracks", base="world")
     system.body("hull", rb.shapes.box((length, gauge, 0.1), mass=10.0))
     system.joint("free", "floating", "world", "hull")
@@ -171,7 +172,7 @@ def test_tracks_turn_as_with_even_pressure(length, width, gauge):
 
 
 @pytest.mark.parametrize("share", [0.5, 0.9, 0.99])
-def test_a_torque_within_the_cone_is_held_without_creep(share):
+def test_friction_holds_a_torque_below_its_limit_without_creep(share):
     m = rb.build(touching.free(touching.CUBE, MASS, rb.Surface(friction=0.5)))
     d = touching.placed(m, (0.0, 0.0, 0.1))
     rb.step(m, d, 100)
@@ -189,7 +190,7 @@ def test_a_torque_within_the_cone_is_held_without_creep(share):
 @pytest.mark.parametrize("spin", [0.0, 0.5])
 @pytest.mark.parametrize(("share", "tips"), [(0.995, False), (1.005, True)])
 def test_a_box_tips_about_its_edge(share, tips, spin):
-    """A push at the top of a box tips it before it slides, with and without a torque about z."""
+    """A push at the top tips the box before it slides, with and without a torque about z."""
     m = rb.build(touching.free(rb.Box((0.1, 0.1, 0.4)), MASS, rb.Surface(friction=1.0)))
     d = touching.placed(m, (0.0, 0.0, 0.2))
     rb.step(m, d, 100)
@@ -201,8 +202,8 @@ def test_a_box_tips_about_its_edge(share, tips, spin):
     assert tips or abs(d.qvel).max() < 1e-12
 
 
-def test_friction_of_an_uneven_load_acts_at_its_centre():
-    """A box with its centre of mass off the middle slides straight, and mu g decelerates it."""
+def test_friction_of_an_uneven_load_acts_at_the_centre_of_pressure():
+    """A box whose centre of mass is off the middle slides straight and decelerates by mu g."""
     heavy = rb.shapes.box((0.2, 0.2, 0.1), mass=MASS, at=rb.pose((0.03, 0.04, 0.0)))
     system = rb.SystemBuilder("box", base="world").body("box", heavy)
     system.joint("free", "floating", "world", "box")
@@ -216,7 +217,7 @@ def test_friction_of_an_uneven_load_acts_at_its_centre():
     assert abs(d.qvel[5]) < 1e-6
 
 
-def test_a_single_point_has_no_patch():
+def test_a_single_contact_point_has_no_patch():
     for shape in (touching.BALL, touching.POINT):
         m = rb.build(touching.free(shape, 1.0))
         d = touching.placed(m, (0.0, 0.0, m.geom_rbound[0]), angular=(0.0, 0.0, 5.0))

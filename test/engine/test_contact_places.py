@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Contact points of geometries with planes, boxes and spheres of the world, from all sides."""
+"""Geometries have the right contact points with planes, boxes and spheres from all sides."""
 
 import numpy as np
 import pytest
@@ -12,7 +12,7 @@ import rbdyn_ros as rb
 from rbdyn_ros.engine.contact.points.contact_list import LEVEL_SLOPE
 from rbdyn_ros.model.declared.model_fields import PRIMARY
 
-# obstacles are moved here and rotated, so their frames differ from the world
+# pose of the obstacles, so that their frames differ from the world's
 AWAY = (0.4, -0.3, 0.2)
 TURN = Rotation.from_euler("xyz", [0.3, -0.5, 0.7])
 OBSTACLES = {
@@ -27,17 +27,14 @@ each_obstacle = pytest.mark.parametrize("obstacle", OBSTACLES)
 
 
 def scene(shape, obstacle):
-    """Return a Model of a free body with a geometry, and an obstacle at AWAY, rotated by TURN."""
+    """Return a Model of a free body with a shape, and an obstacle at AWAY, rotated by TURN."""
     at = rb.Pose(AWAY, tuple(touching.wxyz(TURN)))
     system = touching.free(shape, floor=False, surface=rb.Surface(stiffness=1000.0))
     return rb.build(system.obstacle("it", obstacle, origin=at))
 
 
 def meet(m, pos, turn=None):
-    """Return the contacts of a body; its pose and the contacts are in the obstacle's frame.
-
-    Each contact is (pos, normal, dist).
-    """
+    """Return the contacts (pos, normal, dist) of the body at a pose, in the obstacle's frame."""
     d = touching.placed(m, AWAY + TURN.apply(pos), TURN * (turn or Rotation.identity()))
     rb.forward(m, d)
     back = TURN.inv()
@@ -48,7 +45,7 @@ def meet(m, pos, turn=None):
 
 
 def compare_contacts(found, *expected):
-    """Compare contacts, in any order; each is (pos, normal, dist)."""
+    """Assert that two lists of contacts (pos, normal, dist) agree, in any order."""
     assert len(found) == len(expected)
     assert in_order(found) == pytest.approx(in_order(expected), abs=1e-12)
 
@@ -64,7 +61,7 @@ def test_a_ball_on_a_plane_has_one_contact():
     )
 
 
-def test_a_ball_entirely_below_a_plane_is_lifted():
+def test_a_ball_entirely_below_a_plane_is_pushed_up():
     compare_contacts(meet(scene(BALL, rb.Plane()), (0, 0, -0.5)), ((0, 0, -0.6), (0, 0, 1), -0.6))
 
 
@@ -94,7 +91,7 @@ def test_a_box_touches_a_plane_with_its_corners():
     )
 
 
-def test_points_on_a_plane_are_the_points_below_it():
+def test_corners_of_a_hull_touch_a_plane_if_they_are_below_it():
     rng = np.random.default_rng(0)
     points = rng.uniform(-1, 1, (40, 3))
     m = scene(rb.Points(tuple(points)), rb.Plane())
@@ -107,7 +104,7 @@ def test_points_on_a_plane_are_the_points_below_it():
 
 @pytest.mark.parametrize("tilt", [0.0, 0.3, np.pi / 2 - 0.1])
 def test_a_cylinder_touches_a_plane_with_the_lowest_point_of_a_rim(tilt):
-    """The point is exact for any roll: the rim is a circle, not a polygon."""
+    """The rim is a circle, not a polygon, so the point is exact for any roll."""
     m = scene(CYLINDER, rb.Plane())
     for roll in (0.0, 0.1, 2.0):
         turn = Rotation.from_euler("zyz", [roll, tilt, -0.4])
@@ -120,10 +117,10 @@ def test_a_cylinder_touches_a_plane_with_the_lowest_point_of_a_rim(tilt):
 
 @pytest.mark.parametrize("side", range(6))
 @pytest.mark.parametrize("shape", ["sphere", "box", "cylinder", "capsule"])
-def test_shapes_are_pushed_out_of_all_sides_of_a_block(shape, side):
-    """The axis of the shape meets the middle of a face, which pushes the shape out."""
+def test_a_block_pushes_shapes_out_on_all_sides(shape, side):
+    """The shape's axis passes through the middle of a face."""
     block = OBSTACLES["block"]
-    # the rim is well inside the face, because close to an edge the other face would be nearer
+    # the radius keeps the rim inside the face, away from other faces
     m = scene(rb.Cylinder(0.08, 0.2) if shape == "cylinder" else SHAPES[shape], block)
     axis, sign = side // 2, 1.0 - 2.0 * (side % 2)
     normal = np.zeros(3)
@@ -136,13 +133,13 @@ def test_shapes_are_pushed_out_of_all_sides_of_a_block(shape, side):
     for _, n, dist in found:
         assert n == pytest.approx(normal, abs=1e-12)
         assert dist == pytest.approx(-0.002, abs=1e-14)
-    if len(found) < 8:  # some of the 8 points of a cylinder can be left out
+    if len(found) < 8:  # a cylinder may lack some of its 8 points
         centre = np.mean([x for x, _, _ in found], axis=0)
         assert np.delete(centre, axis) == pytest.approx([0.0, 0.0], abs=1e-9)
 
 
 def test_a_ball_touches_edge_and_corner_of_a_block():
-    """The normal leads from the nearest point of the block to the centre of the ball."""
+    """The normal points from the nearest point of the block to the ball's centre."""
     block = np.array([0.15, 0.2, 0.1])
     m = scene(BALL, OBSTACLES["block"])
     for away in np.array([(0.6, 0.8, 0.0), (0.0, -0.6, 0.8), (2 / 3, 1 / 3, -2 / 3)]):
@@ -151,7 +148,7 @@ def test_a_ball_touches_edge_and_corner_of_a_block():
         compare_contacts(found, (edge - 0.01 * away, away, -0.01))
 
 
-def test_a_capsule_lies_across_an_edge_of_a_block():
+def test_a_capsule_across_an_edge_of_a_block_has_one_contact():
     """The middle of the capsule's axis is nearest to the edge; both ends are in the air."""
     m = scene(CAPSULE, OBSTACLES["block"])
     away = np.array([1.0, 0.0, 1.0]) / np.sqrt(2.0)
@@ -160,7 +157,7 @@ def test_a_capsule_lies_across_an_edge_of_a_block():
     turn, _ = Rotation.align_vectors([[1.0, 0.0, -1.0]], [[0.0, 0.0, 1.0]])
     found = meet(m, edge + slide + 0.049 * away, turn)
     # the search tilts the axis by LEVEL_SLOPE, so positions have errors of this order, and depths
-    # of its square
+    # have errors of its square
     assert len(found) == 1
     assert found[0][0] == pytest.approx(edge - 0.001 * away, abs=0.05 * LEVEL_SLOPE)
     assert found[0][1] == pytest.approx(away, abs=LEVEL_SLOPE)
@@ -187,7 +184,7 @@ def test_the_depth_of_a_capsule_at_an_edge_follows_from_the_distance_of_its_axis
             assert bool(found) == (nearest < 0.05)
             continue
         middles += 0.02 < best.x < 0.98
-        # the minimisation leaves out 1 % of the axis at its ends, 2 mm, so the error is less
+        # the search leaves out 1 % of the axis, 2 mm, so the error is less than 2 mm
         assert min(dist for _, _, dist in found) == pytest.approx(nearest - 0.05, abs=2e-3)
         if 0.02 < best.x < 0.98:
             depth = min(dist for _, _, dist in found)
@@ -195,8 +192,8 @@ def test_the_depth_of_a_capsule_at_an_edge_follows_from_the_distance_of_its_axis
     assert middles > 20
 
 
-def test_corners_of_a_block_press_on_a_face():
-    """The box is far larger than the obstacle, so none of its own corners touches."""
+def test_corners_of_a_block_touch_a_face_of_a_larger_box():
+    """None of the larger box's own corners touches."""
     m = scene(rb.Box((2.0, 2.0, 0.2)), OBSTACLES["block"])
     compare_contacts(
         meet(m, (0.1, 0.0, 0.198)),
@@ -248,7 +245,7 @@ def test_contacts_do_not_depend_on_the_bounding_radius(shape, obstacle):
     for pos, turn in poses(200, 0.5, 7):
         found, expected = meet(m, pos, turn), meet(everywhere, pos, turn)
         assert bool(found) == bool(expected)
-        if m.npush == 0:  # in other pairs the radius also decides which faces count as parallel
+        if m.npush == 0:  # else it also decides which faces are parallel
             assert len(found) == len(expected)
         touched += bool(found)
         spared += not found
@@ -259,10 +256,10 @@ def test_contacts_do_not_depend_on_the_bounding_radius(shape, obstacle):
 
 @each_obstacle
 @each_shape
-def test_the_depth_is_the_distance_that_separates(shape, obstacle):
-    """A body moved along the normal has a contact that is less deep by the same distance."""
+def test_the_depth_of_a_contact_is_the_distance_that_separates(shape, obstacle):
+    """Moving the body along the normal reduces the depth by the same distance."""
     m = scene(SHAPES[shape], OBSTACLES[obstacle])
-    deepest = 0.02 if obstacle == "block" else 0.05  # at this depth no other face is nearer
+    deepest = 0.02 if obstacle == "block" else 0.05  # so that no other face is nearer
     seen = 0
     for pos, turn in poses(300, 0.3, 11):
         for _, normal, dist in meet(m, pos, turn):
@@ -292,7 +289,7 @@ def test_a_free_body_touches_links_that_are_fixed_to_the_world():
     d.qpos[2] = 0.199
     rb.forward(m, d)
     pairs = d.contact_geom[: d.ncon].tolist()
-    assert sorted(pairs) == 4 * [[1, 0]] + 4 * [[2, 0]]  # geom1 belongs to the world
+    assert sorted(pairs) == 4 * [[1, 0]] + 4 * [[2, 0]]  # geom1 is the fixed geometry
     assert (d.contact_body[: d.ncon] == (0, 1)).all()
     assert d.contact_normal[: d.ncon] == pytest.approx(np.array(8 * [[0.0, 0.0, 1.0]]))
 
@@ -321,7 +318,7 @@ BEAM = rb.Points(
 @pytest.mark.parametrize("obstacle", [WALL, STONE], ids=["wall", "stone"])
 @pytest.mark.parametrize("shape", [rb.Cylinder(0.05, 1.0), BEAM], ids=["rod", "beam"])
 def test_a_rod_across_an_obstacle_rests_on_it(shape, obstacle):
-    """No corner of the beam or of the wall is near the contact."""
+    """The contact is far from all corners of the rod and of the wall."""
     turn = (0.0, np.pi / 2.0, 0.0) if isinstance(shape, rb.Cylinder) else (0.0, 0.0, 0.0)
     rod = rb.Object("rod", shape, mass=1.0, pose=rb.pose((0.0, 0.0, 0.6), turn))
     m = rb.scene(objects=[rod], obstacles=[obstacle])
@@ -342,7 +339,7 @@ def test_a_cylinder_rolls_smoothly_on_a_box():
     d = rb.make_data(m)
     rb.step(m, d, 200)
     d.qvel[0], d.qvel[3:] = 1.0, 0.0
-    d.qvel[5] = -10.0  # the rotation about its own axis z, which is along -y of the world
+    d.qvel[5] = -10.0  # about the cylinder's axis z, which is -y of the world
     rb.step(m, d, 1000)
     assert d.qpos[0] == pytest.approx(0.0, abs=2e-3)
     assert abs(d.qpos[2] - 0.3) < 1e-6

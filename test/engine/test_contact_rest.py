@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Bodies at rest stand still, and bodies slide by Coulomb's law, up to rounding."""
+"""Resting bodies do not move, and bodies slide by Coulomb's law, up to rounding."""
 
 import numpy as np
 import pytest
@@ -14,7 +14,7 @@ BOX = rb.Box((0.2, 0.2, 0.1))
 
 
 def slope(share):
-    """Return m, d, rotation and angle of a box of 2 kg on a slope of tangent MU * share."""
+    """Return m, d, rotation and angle for a box of 2 kg on a slope with the tangent MU * share."""
     angle = np.arctan(MU * share)
     turn = Rotation.from_euler("y", angle)
     system = touching.free(BOX, 2.0, rb.Surface(friction=MU), floor=False)
@@ -25,7 +25,7 @@ def slope(share):
 
 @pytest.mark.parametrize("seconds", [1, 60])
 @pytest.mark.parametrize("share", [0.5, 0.9, 0.99])
-def test_a_box_inside_the_cone_does_not_creep(share, seconds):
+def test_a_box_on_a_slope_below_the_friction_angle_does_not_creep(share, seconds):
     m, d, turn, angle = slope(share)
     rb.step(m, d, 1000)
     before = d.qpos.copy()
@@ -34,13 +34,13 @@ def test_a_box_inside_the_cone_does_not_creep(share, seconds):
     assert abs(d.qvel).max() < 1e-13  # rounding error of forces of 20 N on 2 kg
     assert d.nunsolved == 0
     assert d.solver_niter == 1
-    # friction carries the whole load along the slope
+    # friction balances the weight along the slope
     down = turn.apply([1.0, 0.0, 0.0])
     assert d.cfrc_contact[1, 3:] @ down == pytest.approx(-2.0 * G * np.sin(angle), rel=1e-12)
 
 
 @pytest.mark.parametrize("share", [1.01, 1.1, 1.5, 2.0])
-def test_a_box_beyond_the_cone_slides_and_does_not_fly(share):
+def test_a_box_on_a_slope_above_the_friction_angle_slides_without_lifting(share):
     m, d, turn, angle = slope(share)
     rb.step(m, d, 500)
     down, up = turn.apply([1.0, 0.0, 0.0]), turn.apply([0.0, 0.0, 1.0])
@@ -53,7 +53,7 @@ def test_a_box_beyond_the_cone_slides_and_does_not_fly(share):
 
 
 def test_a_cube_that_slides_flat_does_not_lift():
-    """The box stops after v^2 / (2 mu g) - v h / 2: a step uses friction at its end."""
+    """The box stops after v^2 / (2 mu g) - v h / 2, as a step uses the friction at its end."""
     m = rb.build(touching.free(rb.Box((0.1, 0.1, 0.1)), 1.0, rb.Surface(friction=MU)))
     d = touching.placed(m, (0.0, 0.0, 0.05))
     rb.step(m, d, 300)
@@ -68,7 +68,7 @@ def test_a_cube_that_slides_flat_does_not_lift():
     assert abs(d.qvel).max() < 1e-14
 
 
-def test_a_load_within_the_cone_moves_a_box_by_less_than_a_micrometre_and_back():
+def test_a_load_below_the_friction_limit_moves_a_box_by_less_than_a_micrometre():
     m, d, _, _ = slope(0.0)
     rb.step(m, d, 500)
     start = d.qpos[:3].copy()
@@ -81,18 +81,18 @@ def test_a_load_within_the_cone_moves_a_box_by_less_than_a_micrometre_and_back()
     assert d.qpos == pytest.approx(there, abs=1e-15)
     d.qfrc_applied[0] = 0.0
     rb.step(m, d, 500)
-    # friction springs back, except at corners that carry less load and slipped a little
+    # the box springs back, except for the slip of corners that carry less load
     assert d.qpos[0] - start[0] == pytest.approx(0.0, abs=0.2 * moved)
 
 
 @robots.needs_robots
 @pytest.mark.parametrize("name", ["go2.urdf", "anymal.urdf"])
-def test_a_robot_on_the_floor_stands_still(name):
-    """The robot has fallen without torque; its joints have no dry friction."""
+def test_a_robot_that_has_fallen_lies_still(name):
+    """The joints have no torque and no dry friction."""
     m = rb.load_urdf(robots.find(name), floating_base=True, strict=False, contact=True)
     d = rb.make_data(m)
     touching.lift(m, d, 0.2)
-    rb.step(m, d, 39_000)  # Go2 settles on its damped joints, with a time constant of 1.6 s
+    rb.step(m, d, 39_000)  # Go2's damped joints settle with a time constant of 1.6 s
     before = d.qpos.copy()
     rb.step(m, d, 1000)
     assert abs(d.qpos[:3] - before[:3]).max() < 1e-9
@@ -101,7 +101,7 @@ def test_a_robot_on_the_floor_stands_still(name):
 
 
 def test_a_heavy_body_comes_to_rest_on_a_light_wheel():
-    """A body of 100 kg is dropped on its wheel of 10 g."""
+    """A body of 100 kg falls on its own wheel of 10 g."""
     system = rb.SystemBuilder("cart", base="world")
     system.body("load", rb.shapes.box((0.4, 0.4, 0.2), mass=100.0))
     system.joint("slide", "prismatic", "world", "load", axis=(0, 0, 1))
@@ -119,7 +119,7 @@ def test_a_heavy_body_comes_to_rest_on_a_light_wheel():
 
 @pytest.mark.parametrize("mass", [1e-4, 1.0, 1e4])
 @pytest.mark.parametrize("h", [1e-4, 1e-2])
-def test_any_mass_comes_to_rest_with_any_timestep(mass, h):
+def test_bodies_of_any_mass_come_to_rest_with_any_timestep(mass, h):
     m = rb.build(touching.free(touching.CUBE, mass))
     m.opt.timestep = h
     turn = Rotation.from_euler("xyz", [0.4, 0.3, 0.2])
@@ -130,9 +130,9 @@ def test_any_mass_comes_to_rest_with_any_timestep(mass, h):
 
 
 def test_a_rod_that_jams_loses_energy():
-    """The rod is Painleve's: friction pushes its tip into the floor. The tip stops within a step.
+    """In Painleve's paradox, friction pushes the tip of a sliding rod into the floor.
 
-    The forces grow until the tip stops, so a solution exists.
+    The forces grow until the tip stops, within one step, so a solution exists.
     """
     length, tilt = 1.0, 0.5
     inertia = rb.shapes.box((length, 0.01, 0.01), mass=1.0)
@@ -152,7 +152,7 @@ def test_a_rod_that_jams_loses_energy():
 
 
 @pytest.mark.parametrize("depth", [0.005, 0.1])
-def test_a_body_put_into_the_floor_comes_out_slowly(depth):
+def test_a_body_that_starts_inside_the_floor_comes_out_slowly(depth):
     m = rb.build(touching.free(touching.CUBE, 1.0))
     d = touching.placed(m, (0, 0, 0.1 - depth))
     fastest = 0.0

@@ -29,9 +29,9 @@ def fallen(name, seconds, height=0.3, integrator="implicit_damping"):
 
 
 def test_a_humanoid_is_quiet_after_ten_seconds():
-    """For 30 s more no joint with friction or damping turns faster than 0.1 rad/s.
+    """Then no joint with friction or damping turns faster than 0.1 rad/s for 30 s.
 
-    The ankles have neither friction nor damping, so a foot in the air swings.
+    The ankles have neither friction nor damping, so a foot in the air may swing.
     """
     m, d = fallen("talos_reduced.urdf", 10.0, 0.02)
     fastest, deepest = 0.0, 0.0
@@ -45,7 +45,7 @@ def test_a_humanoid_is_quiet_after_ten_seconds():
     assert abs(d.qvel[:6]).max() < 1e-2
     assert d.nbad == 0
     assert d.nunsolved < 5  # of 40,000 steps
-    assert d.qpos[2] < 0.4, "the humanoid has fallen"
+    assert d.qpos[2] < 0.4, "the humanoid has not fallen"
     assert -1e-3 < deepest < 0.0
     rb.forward(m, d)
     weight = m.body_mass.sum() * touching.G
@@ -53,13 +53,13 @@ def test_a_humanoid_is_quiet_after_ten_seconds():
 
 
 @pytest.mark.parametrize("self_collision", [True, False])
-def test_each_step_of_a_falling_humanoid_satisfies_the_law(self_collision):
-    """Feet jam and limbs hit each other: here friction changes the normal forces most.
+def test_steps_of_a_falling_humanoid_satisfy_the_contact_law(self_collision):
+    """Feet jam and limbs hit each other, which couples friction and normal forces strongly.
 
-    A fall is chaotic: the last bits decide which steps are hard to solve. Of 13 falls whose starts
+    A fall is chaotic, so rounding decides which steps are hard to solve. Of 13 falls whose starts
     differed by 1e-7 rad, 10 had no step that missed the law, and 11 had no unsolved step. In the
-    worst fall 1 of 150 checked steps missed the law, by 1.4e-5, and 4 of 1500 were unsolved.
-    In one of 100 checked steps an error of 5e-7 in the law changes the forces by 37 times as much.
+    worst fall 1 of 150 checked steps missed the law, by 1.4e-5, and 4 of 1500 were unsolved. In
+    one of 100 checked steps an error in the law changes the forces by 37 times this error.
     """
     m, d = contact_scenes.humanoid(self_collision)
     largest, mutual, missed = 0, 0, []
@@ -89,8 +89,8 @@ TURNS = {"face": (0.0, np.pi / 2, 0.0), "side": (0.6, 0.8, 0.0)}
 def test_a_humanoid_that_lies_on_the_floor_rests(turn, seed):
     """Dry friction and limits hold the joints, and friction of the floor holds the links.
 
-    In 24 such starts no joint was faster than 2e-13 rad/s after 4 s. With the smooth law of
-    friction joints creep at 1e-4 rad/s.
+    In 24 such starts no joint was faster than 2e-13 rad/s after 4 s. With the smooth friction law
+    joints would creep at 1e-4 rad/s.
     """
     m = humanoid()
     d = rb.make_data(m)
@@ -109,27 +109,27 @@ def test_a_humanoid_that_lies_on_the_floor_rests(turn, seed):
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_robots_fall_and_stay_in_one_piece(name):
+def test_robots_fall_on_the_floor_and_stay_above_it(name):
     m, d = fallen(name, 5.0)
     assert d.nbad == 0
     assert np.isfinite([*d.qpos, *d.qvel]).all()
     assert d.ncon > 0
     assert d.contact_dist[: min(d.ncon, m.ncontact)].min() > -2e-3
-    assert abs(rb.com_velocity(m, d)).max() < 1.0  # a robot whose base is in the air can swing
+    assert abs(rb.com_velocity(m, d)).max() < 1.0  # limbs may still swing
     rb.kinematics(m, d)
     lowest = min(touching.corners(m, d, g)[:, 2].min() for g in range(m.ngeommoving))
     assert lowest > -2e-3
 
 
 @pytest.mark.parametrize("integrator", ["euler", "rk4"])
-def test_a_robot_rests_with_other_integrators(integrator):
+def test_a_fallen_robot_rests_with_other_integrators(integrator):
     _, d = fallen("go2.urdf", 5.0, integrator=integrator)
     assert d.nbad == 0
     assert abs(d.qvel).max() < 0.05
 
 
-@pytest.mark.nightly  # the robot falls for ten seconds
-def test_a_robot_rests_with_twice_the_timestep():
+@pytest.mark.nightly  # simulates ten seconds
+def test_a_fallen_robot_rests_with_twice_the_timestep():
     m = rb.load_urdf(
         robots.find("talos_reduced.urdf"), floating_base=True, strict=False, contact=True
     )
@@ -138,6 +138,6 @@ def test_a_robot_rests_with_twice_the_timestep():
     touching.lift(m, d, 0.02)
     rb.step(m, d, 5000)
     assert d.nbad == 0
-    # the robot lies; how fast an arm still swings depends on the fall, which rounding decides
+    # the base rests; an arm may still swing, depending on the fall, which rounding decides
     assert abs(d.qvel[:6]).max() < 0.05
     assert abs(d.qvel).max() < 1.0

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Scenes with contact: the scenes of examples/contact_scenes.py, and some others."""
+"""Scenes of examples/contact_scenes.py and further scenes move as expected."""
 
 import runpy
 from pathlib import Path
@@ -22,7 +22,7 @@ def heights(d):
 
 @pytest.mark.parametrize(("scene", "joints"), [("card_house", 14), ("arch", 10)])
 def test_a_scene_stands_for_ten_seconds(scene, joints):
-    """The scene settles, then all bodies rest. Rounding decides which points of a joint carry."""
+    """The scene settles in a second, then all bodies rest for nine more."""
     m, d = SCENES[scene][0]()
     built = heights(d).copy()
     rb.step(m, d, 1000)
@@ -32,7 +32,7 @@ def test_a_scene_stands_for_ten_seconds(scene, joints):
     assert len({(point.geom1, point.geom2) for point in rb.contacts(m, d)}) == joints
     assert abs(d.qvel).max() < 1e-11
     assert abs(d.qpos - settled).max() < 1e-10
-    assert d.nunsolved <= 1  # the solver has no forces to start from in the first step
+    assert d.nunsolved <= 1  # at most the first step, without initial forces
 
 
 @pytest.mark.parametrize("scene", ["card_house", "arch"])
@@ -46,7 +46,7 @@ def test_a_scene_without_friction_falls(scene):
 
 
 def test_a_quadruped_trots_over_hills_and_stands():
-    """From slightly different starts the robot takes different paths over the hills."""
+    """Slightly different starts lead to different paths over the hills."""
     make, trot, seconds, _ = SCENES["quadruped"]
     for shift in (0.0, 1e-9, 1e-3):
         m, d = make()
@@ -56,14 +56,14 @@ def test_a_quadruped_trots_over_hills_and_stands():
             trot(m, d, k * m.opt.timestep)
             lowest = min(lowest, d.qpos[2])
         assert d.qpos[0] - start > 0.8
-        assert lowest > 0.3  # the robot never falls
-        assert abs(d.qvel).max() < 0.02  # joints still move a little on their springs
+        assert lowest > 0.3  # the robot has not fallen
+        assert abs(d.qvel).max() < 0.02  # joints still oscillate a little
         assert d.nunsolved < 10
 
 
 @pytest.mark.parametrize("seed", [None, 22, 31])
 def test_dominoes_fall_one_after_the_other(seed):
-    """Each domino falls after the previous domino, and in the end all lie at rest."""
+    """Each domino falls after the previous one, and in the end all dominoes rest."""
     m, d = SCENES["dominoes"][0]()
     number, tall = EXAMPLE["DOMINOES"], EXAMPLE["DOMINO"][2]
     if seed is not None:
@@ -80,20 +80,20 @@ def test_dominoes_fall_one_after_the_other(seed):
         softer += (slope < 1e-2 * (spring @ [m.opt.timestep, 1.0])).any()
         stubborn += d.solver_niter > STUBBORN
         fallen = np.where((heights(d) < 0.4 * tall) & np.isinf(fallen), d.time, fallen)
-        # A step moves a corner straight, but its path is curved: it ends some micrometres too
-        # deep, and comes out in the next steps.
+        # A step moves a corner along a straight line instead of a curve, so the corner ends some
+        # micrometres too deep and comes out in the next steps.
         assert energy < lowest + 2e-5 * start
         lowest = min(lowest, energy)
     assert np.diff(fallen).min() > 0.0
     assert fallen[-1] < 1.0
-    rb.step(m, d, 600)  # the last dominoes come to rest
+    rb.step(m, d, 600)  # let the last dominoes come to rest
     assert abs(d.qvel).max() < 1e-8
     assert d.nunsolved <= 1
     assert passes < 8500
     assert softer <= stubborn
 
 
-def test_a_stack_that_drops_stands():
+def test_a_dropped_stack_stays_upright():
     m, d = SCENES["stack"][0]()
     rb.step(m, d, 4000)
     size = EXAMPLE["CUBE"]
@@ -101,7 +101,7 @@ def test_a_stack_that_drops_stands():
     assert abs(d.qvel).max() < 1e-7
 
 
-def test_the_grasp_of_the_film_lifts_the_cube():
+def test_the_scene_grasp_lifts_the_cube():
     make, step, seconds, _ = SCENES["grasp"]
     m, d = make()
     EXAMPLE["simulate"](m, d, step, seconds)
@@ -114,9 +114,9 @@ SLOPE, BLOCK = np.radians(30.0), 0.1
 
 @pytest.mark.parametrize("mu", [0.0, 0.3])
 def test_a_block_slides_down_a_wedge_that_slides_away(mu):
-    """The floor is smooth: the normal force and both accelerations are known.
+    """The floor has no friction, so closed forms give the force and both accelerations.
 
-    The contacts give way by a micrometre, which tilts the wedge by 1e-6 rad.
+    The contacts yield by a micrometre, which tilts the wedge by 1e-6 rad.
     """
     sine, cosine, wide, mass, block = np.sin(SLOPE), np.cos(SLOPE), 0.5, 3.0, 2.0
     corners = [(x, y, z) for x, z in ((0, 0), (1, 0), (0, np.tan(SLOPE))) for y in (-wide, wide)]
@@ -134,7 +134,7 @@ def test_a_block_slides_down_a_wedge_that_slides_away(mu):
     start, begin = d.qvel.copy(), d.time
     rb.step(m, d, 200)
     (ax, _, _), (bx, _, bz) = ((d.qvel - start) / (d.time - begin)).reshape(2, 6)[:, :3]
-    push = sine - mu * cosine  # horizontal force on the block per normal force
+    push = sine - mu * cosine  # horizontal force on the block divided by the normal force
     force = block * mass * G * cosine / (mass + block * sine * push)
     assert ax == pytest.approx(-force * push / mass, rel=1e-5)
     assert bx == pytest.approx(force * push / block, rel=1e-5)
@@ -142,7 +142,7 @@ def test_a_block_slides_down_a_wedge_that_slides_away(mu):
 
 
 def test_an_impact_travels_through_a_chain_of_twenty_balls():
-    """Each ball has 0.8 of the previous mass and hits the next ball once, with restitution 0.9."""
+    """Each ball has 0.8 of the previous ball's mass and hits the next ball once."""
     number, ratio, e = 20, 0.8, 0.9
     skin = rb.Surface(friction=0.0, restitution=e)
     system = rb.SystemBuilder("chain", base="world")
@@ -156,14 +156,14 @@ def test_an_impact_travels_through_a_chain_of_twenty_balls():
     d.qvel[0] = 1.0
     rb.step(m, d, 300)
     arriving = ((1.0 + e) / (1.0 + ratio)) ** np.arange(number)
-    left = (1.0 - e * ratio) / (1.0 + ratio)  # share of the speed that a ball keeps
+    left = (1.0 - e * ratio) / (1.0 + ratio)  # part of its speed that a ball keeps
     speeds = d.qvel.reshape(-1, 6)[:, 0]
     assert speeds == pytest.approx([*(left * arriving[:-1]), arriving[-1]], rel=1e-9)
     assert speeds @ ratio ** np.arange(number) == pytest.approx(1.0, abs=1e-12)
 
 
 def rattleback():
-    """Return a boat-shaped stone, round below, with axes of inertia oblique to its length."""
+    """Return a boat-shaped stone, whose axes of inertia are oblique to its length, on a floor."""
     around, down = np.meshgrid(np.arange(60) * np.pi / 30, np.linspace(0, np.pi / 2, 24))
     keel = (
         0.1 * np.cos(around) * np.sin(down),
@@ -186,7 +186,7 @@ def rattleback():
 
 
 @pytest.mark.parametrize(("spin", "reverses"), [(8.0, False), (-8.0, True)])
-def test_a_rattleback_reverses_only_one_sense_of_rotation(spin, reverses):
+def test_a_rattleback_reverses_its_spin_in_only_one_direction(spin, reverses):
     m, d = rattleback()
     d.qvel[4:6] = 0.1, spin
     energy = start = states.energy(m, d.copy())
@@ -216,10 +216,9 @@ def test_forces_in_scenes_satisfy_the_contact_law(scene):
 
 @pytest.mark.parametrize("seed", [0, 3, 5, 6])
 def test_hulls_thrown_on_a_pile_come_to_rest(seed):
-    """Bodies of 10 g to 100 kg overlap by up to 1 cm after steps of 10 ms.
+    """Bodies of 10 g to 100 kg overlap by up to 1 cm, with steps of 10 ms.
 
-    They gain no energy except for the error of straight steps: light hulls turn by 0.1 rad in a
-    step.
+    They gain no energy except by the error of a step, as light hulls turn by 0.1 rad in a step.
     """
     m, d = contact_scenes.pile(seed)
     lowest = np.inf

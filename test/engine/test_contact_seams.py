@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Bodies slide over seams without bumps, have no false contacts and do not pass through walls."""
+"""Bodies slide smoothly over seams, have no false contacts, and do not pass through walls."""
 
 import itertools
 
@@ -18,7 +18,7 @@ SIDEWAYS = Rotation.from_euler("x", 90, degrees=True)
 ALONG = Rotation.from_euler("y", 90, degrees=True)
 CUBE = tuple(itertools.product((-0.1, 0.1), repeat=3))
 
-#: Shapes with a height of 0.2 m in the given orientation: their centres slide at 0.1 m.
+#: Shapes with orientations in which the shapes are 0.2 m high, so the centres are at 0.1 m.
 SLIDING = {
     "ball": (rb.Sphere(0.1), Rotation.identity()),
     "box": (touching.CUBE, Rotation.identity()),
@@ -32,12 +32,15 @@ SLIDING = {
 
 
 def block(size):
-    """Return a box as the hull of its corners."""
+    """Return a box of this size as the hull of its corners."""
     return rb.Points(tuple(tuple(np.array(corner) * size / 0.2) for corner in CUBE))
 
 
 def road(shape, ground, surface=None, speed=0.0):
-    """Return a Model of a free body on a road of tiles: seams at -0.3, 0, 0.3 and 0.6 m."""
+    """Return a Model of a free body on tiles with seams at x = -0.3, 0, 0.3 and 0.6 m.
+
+    ground: what the tiles are, a key such as "links"; speed: speed of tiles that are belts.
+    """
     system = touching.free(shape, 1.0, surface or rb.Surface(friction=0.0), floor=False)
     if ground in ("triangles", "rounded triangles"):
         return rb.build(with_triangles(system, ground))
@@ -63,9 +66,9 @@ def road(shape, ground, surface=None, speed=0.0):
 
 
 def with_triangles(system, ground):
-    """Add a triangle mesh through many random points of the ground.
+    """Add a flat triangle mesh with many random vertices to a system.
 
-    The rounded triangles, of 32 bits as in an STL and in an inclined frame, are not quite flat.
+    The rounded triangles have float32 vertices in an inclined frame, so they are not quite flat.
     """
     corners = list(itertools.product((-1.0, 1.0), repeat=2))
     points = np.concatenate([np.random.default_rng(4).uniform(-1.0, 1.0, (400, 2)), corners])
@@ -79,7 +82,7 @@ def with_triangles(system, ground):
 
 
 def with_field(system, ground):
-    """Add a flat height field from x = 0 to 0.3 m, and a plane or blocks next to it."""
+    """Add a flat height field from x = 0 to 0.3 m, with a plane or blocks next to it."""
     flat = rb.HeightField(np.zeros((3, 4)), (LONG, 1.0))
     system.obstacle("field", flat, origin=rb.pose((LONG / 2, 0.0, 0.0)))
     if ground == "field and plane":
@@ -91,9 +94,9 @@ def with_field(system, ground):
 
 
 def slide(m, turn, speed, h, way=0.25, start=-0.13):
-    """Slide a body over a seam from its depth at rest; return the Data and the largest deviation.
+    """Let a body slide over a seam; return the Data and the largest deviation of its velocity.
 
-    The deviation is the largest change of a velocity, as a share of the speed.
+    The deviation is relative to the speed. The body starts at its depth of rest.
     """
     m.opt.timestep = h
     d = touching.placed(m, (start, 0.0, 0.1), turn)
@@ -113,7 +116,7 @@ def check_sliding(ground, speeds):
     for name, (shape, turn) in SLIDING.items():
         m = road(shape, ground)
         for speed, h in speeds:
-            for start in (-0.1323, -0.13):  # from -0.13 m a step ends exactly at the seam
+            for start in (-0.1323, -0.13):  # from -0.13 m a step ends at the seam
                 _, worst = slide(m, turn, speed, h, start=start)
                 assert worst < 1e-3, (name, speed, h)
 
@@ -128,11 +131,11 @@ FAST_AND_SLOW = ((0.1, 1e-2), (1.0, 1e-3), (10.0, 1e-2), (10.0, 1e-4))
         *("triangles", "rounded triangles"),
     ],
 )
-def test_shapes_slide_over_seams(ground):
+def test_shapes_slide_smoothly_over_seams(ground):
     check_sliding(ground, FAST_AND_SLOW)
 
 
-def test_shapes_slide_from_a_block_to_a_field_and_back():
+def test_shapes_slide_from_a_block_to_a_height_field_and_back():
     check_sliding("field between blocks", ((1.0, 1e-2),))
 
 
@@ -146,7 +149,7 @@ def test_a_row_of_belts_carries_a_box_evenly():
 
 @pytest.mark.parametrize("surface", [{"time_constant": 0.01}, {"stiffness": 1e4, "damping": 1e2}])
 def test_soft_bodies_slide_over_seams(surface):
-    """The shapes are up to a millimetre deep, so they do not touch the side of the next tile."""
+    """Though up to a millimetre deep, the bodies do not touch the sides of the next tile."""
     soft = rb.Surface(friction=0.0, **surface)
     m = road(touching.CUBE, "obstacles", soft)
     for speed in (0.1, 1.0):
@@ -156,7 +159,7 @@ def test_soft_bodies_slide_over_seams(surface):
 
 @pytest.mark.parametrize("ground", ["obstacles", "hulls"])
 @pytest.mark.parametrize("start", [-0.1, -0.1 - 1e-9, -0.1 + 1e-9])
-def test_a_box_is_pushed_from_rest_over_a_seam_at_its_face(ground, start):
+def test_a_box_that_starts_with_its_face_at_a_seam_is_pushed_over_the_seam(ground, start):
     m = road(touching.CUBE, ground)
     d = touching.placed(m, (start, 0.0, 0.1))
     d.qfrc_applied[0] = 1.0
@@ -165,8 +168,8 @@ def test_a_box_is_pushed_from_rest_over_a_seam_at_its_face(ground, start):
 
 
 @pytest.mark.parametrize("name", SLIDING)
-def test_a_step_up_stops_a_sliding_body(name):
-    """A sill 5 mm high stops the body."""
+def test_a_sill_stops_a_sliding_body(name):
+    """The sill is 5 mm high."""
     shape, turn = SLIDING[name]
     system = touching.free(shape, 1.0, rb.Surface(friction=0.0))
     m = rb.build(system.obstacle("sill", rb.Box((0.1, 1.0, 0.01)), origin=rb.pose((0.25, 0, 0))))
@@ -174,7 +177,7 @@ def test_a_step_up_stops_a_sliding_body(name):
         m.opt.timestep = h
         d = touching.placed(m, (0.0, 0.0, 0.1), turn, linear=(speed, 0.0, 0.0))
         rb.step(m, d, round(0.2 / speed / h))
-        lifted = name in ("ball", "capsule", "wheel")  # round shapes climb it, and slow down
+        lifted = name in ("ball", "capsule", "wheel")  # round shapes climb it
         assert d.qvel[0] < (0.95 if lifted else 0.1) * speed
 
 
@@ -188,7 +191,7 @@ SMALL = {
 
 
 def lowest(shape, turn):
-    """Return the distance of a shape's lowest point below its origin, by definition."""
+    """Return the distance of a shape's lowest point below its origin, from its definition [m]."""
     up = np.abs(turn.as_matrix()[2])
     if isinstance(shape, rb.Sphere):
         return shape.radius
@@ -201,7 +204,10 @@ def lowest(shape, turn):
 
 
 def target(shape, kind, size):
-    """Return a Model of a free body and a block at the origin, without gravity and friction."""
+    """Return a Model of a free body and a block at the origin, without gravity and friction.
+
+    kind: whether the block is an obstacle, a link, a hull or a free body.
+    """
     system = touching.free(shape, 1.0, rb.Surface(friction=0.0), floor=False)
     if kind == "obstacle":
         system.obstacle("block", rb.Box(size))
@@ -216,7 +222,7 @@ def target(shape, kind, size):
 
 
 def test_shapes_that_pass_4_mm_above_a_block_keep_their_velocity():
-    """Shapes fly over a block at 10 m/s, 4 mm above it, with steps of 10 ms."""
+    """The speed is 10 m/s, so a step of 10 ms moves a shape by 0.1 m."""
     rng = np.random.default_rng(1)
     for kind, shape in itertools.product(("obstacle", "hull", "free"), SMALL.values()):
         m = target(shape, kind, (0.4, 0.4, 0.4))
@@ -242,8 +248,8 @@ def test_balls_that_pass_each_other_are_not_deflected():
         assert d.qvel == pytest.approx([10.0] + 11 * [0.0], abs=1e-12)
 
 
-def test_a_ball_flies_over_a_crest_of_a_field():
-    """If the slope before the crest were continued, it would block the ball."""
+def test_a_ball_flies_over_a_crest_of_a_height_field():
+    """If the engine extended the slope before the crest, the slope would block the ball."""
     heights = np.array([[0.0, 0.0, 0.3, 0.0, 0.0]] * 2)
     m = rb.build(
         touching.free(rb.Sphere(0.1), floor=False).obstacle(
@@ -258,7 +264,7 @@ def test_a_ball_flies_over_a_crest_of_a_field():
 
 
 def test_a_cube_that_flies_onto_a_table_lands_on_it():
-    """The box starts next to the table and passes its edge at 10 m/s with steps of 10 ms."""
+    """The cube passes the table's edge at 10 m/s, with steps of 10 ms."""
     for kind in ("obstacle", "link", "hull", "free"):
         m = target(rb.Box((0.1, 0.1, 0.1)), kind, (2.0, 2.0, 0.4))
         m.opt.timestep = 0.01
@@ -270,7 +276,7 @@ def test_a_cube_that_flies_onto_a_table_lands_on_it():
 
 
 def test_fast_bodies_do_not_pass_through_thin_walls():
-    """320 shots at 10 to 1000 m/s hit a thin wall: obstacle, link, hull and free body."""
+    """320 shots at 10 to 1000 m/s hit a wall of 1 mm: an obstacle, link, hull or free body."""
     rng, turns = np.random.default_rng(0), Rotation.random(320, random_state=0)
     shots = itertools.product(("obstacle", "link", "hull", "free"), SMALL.values(), range(16))
     models = {}
@@ -289,12 +295,12 @@ def test_fast_bodies_do_not_pass_through_thin_walls():
             there = d.qpos[:3] - (d.qpos[7:10] if kind == "free" else 0.0)
             turned = np.linalg.norm(d.qvel[3:6]) * m.opt.timestep
             if np.abs(there[1:]).max() > 1.9 or turned > 1.0:
-                break  # the body is past the wall's edge, or spins too fast for the step
+                break  # near the wall's edge, or too fast a spin
             assert there[0] < 0.0, (n, kind, speed)
 
 
 def test_a_spinning_blade_hits_every_body_in_its_path():
-    """A blade of 2 mm turns by up to 0.3 rad in a step and hits a body in its path."""
+    """The blade is 2 mm thick and turns by up to 0.3 rad in a step."""
     rng = np.random.default_rng(2)
     size = (1.0, 0.05, 2.0 * MM)
     for blade, shape in itertools.product((rb.Box(size), block(size)), SMALL.values()):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The forces of a step satisfy the law, and equal the forces of an independent solver."""
+"""The contact forces of a step satisfy the contact law and agree with another solver."""
 
 import pytest
 from scipy.spatial.transform import Rotation
@@ -21,7 +21,7 @@ def box():
 
 
 def rough_box():
-    """Return a box with friction so large that the box turns over."""
+    """Return a sliding box with so much friction that the box topples."""
     return tumbling(touching.CUBE, 3.0, pos=(0, 0, 0.105), linear=(2, 0, -0.5))
 
 
@@ -31,7 +31,7 @@ def cylinder():
 
 
 def creature():
-    """Return a trunk with two legs, with a foot on each."""
+    """Return a trunk with two legs, each with a foot."""
     system = rb.SystemBuilder("creature", base="world")
     system.body("trunk", rb.shapes.box((0.3, 0.2, 0.1), mass=4.0))
     system.joint("free", "floating", "world", "trunk")
@@ -52,8 +52,8 @@ SCENES = {"box": box, "rough box": rough_box, "cylinder": cylinder, "creature": 
 
 
 @pytest.mark.parametrize("scene", SCENES)
-def test_forces_satisfy_the_law_and_match_a_dual_solver(scene):
-    """A body falls, tumbles, slides, rolls and rests."""
+def test_forces_meet_the_contact_law_and_match_a_dual_solver(scene):
+    """The bodies fall, tumble, slide, roll and rest."""
     m, d = SCENES[scene]()
     found = slipped = rested = passes = 0
     while found < 300:
@@ -68,6 +68,6 @@ def test_forces_satisfy_the_law_and_match_a_dual_solver(scene):
             slipped += contact_referee.slipping(p, f).any()
             rested += (abs(contact_referee.velocities(p, f)) < 1e-6).all()
     assert d.nunsolved == 0
-    assert passes < 5 * found  # a solver with lagged forces would need more passes
+    assert passes < 5 * found  # a solver with lagged forces would need more iterations
     assert slipped > 0 or scene == "rough box"
     assert rested > 3 or scene in ("cylinder", "creature")

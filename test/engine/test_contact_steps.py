@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A step uses the contact forces at its end; its equations, order and energy are right."""
+"""A step satisfies its equations with the contact forces at its end, and adds no energy."""
 
 import numpy as np
 import pytest
@@ -10,14 +10,14 @@ from support import mechanisms, robots, states, touching
 import rbdyn_ros as rb
 from rbdyn_ros.model.declared.options import INTEGRATORS
 
-#: Tolerance of the velocity-dependent forces at the end of a step.
+#: Factor s by which each integrator includes derivatives of velocity-dependent forces.
 SHARES = {"implicit": 1.0, "implicit_midpoint": 0.5}
 
 each_integrator = pytest.mark.parametrize("integrator", INTEGRATORS)
 
 
 def leg(coupled=False, **skin):
-    """Return a free trunk with hip, knee and a ball as foot; `coupled` adds a mimic joint."""
+    """Return a Model of a free trunk with one leg; `coupled` adds a toe that mimics the knee."""
     surface = rb.Surface(**skin)
     system = (
         rb.SystemBuilder("leg", base="world")
@@ -43,7 +43,7 @@ def leg(coupled=False, **skin):
 
 
 def dropped(m, seed=0, height=0.01):
-    """Return Data of a robot in a random pose above the floor, tumbling."""
+    """Return Data of a robot above the floor, in a random pose with random velocities."""
     rng = np.random.default_rng(seed)
     d = rb.make_data(m)
     d.qpos[3:7] = touching.wxyz(Rotation.random(random_state=seed))
@@ -54,7 +54,7 @@ def dropped(m, seed=0, height=0.01):
 
 
 def landed(m, seed=0, steps=40):
-    """Return Data of a dropped robot before a step with contact."""
+    """Return Data of a dropped robot whose next step has contact forces."""
     d = dropped(m, seed)
     rb.step(m, d, steps)
     for _ in range(500):
@@ -62,15 +62,15 @@ def landed(m, seed=0, steps=40):
         rb.step(m, d, 1)
         if abs(d.qfrc_contact).max() > 1.0:
             return start
-    raise AssertionError("the robot never touched")
+    raise AssertionError("the robot has not touched the floor")
 
 
 def acceleration_by(m, d, force):
     """Solve (M + h (B + s D)) a = tau + force - bias; return a and the condition of the matrix.
 
-    B has the viscosities if the integrator is implicit, else zeros. D is the derivative of
-    Coriolis and centrifugal forces by qvel; s is 1 for implicit, 1/2 for implicit_midpoint and
-    else 0. The call writes to d.
+    B contains the viscosities, or zeros for euler and rk4. D is the derivative of Coriolis and
+    centrifugal forces with respect to qvel; s is 1 for implicit, 1/2 for implicit_midpoint and 0
+    for others. The call writes to d.
     """
     h = m.opt.timestep
     states.at_present(m, d)
@@ -86,8 +86,8 @@ def acceleration_by(m, d, force):
 @each_integrator
 @pytest.mark.parametrize("coupled", [False, True])
 @pytest.mark.parametrize("seed", range(3))
-def test_the_forces_of_a_step_move_the_robot(integrator, coupled, seed):
-    """This holds for the articulated bodies of aba.py and for M, which mimic joints need."""
+def test_the_contact_forces_of_a_step_give_its_acceleration(integrator, coupled, seed):
+    """The engine uses articulated bodies (aba.py), and with mimic joints the mass matrix."""
     m = leg(coupled)
     m.opt.integrator = integrator
     d = landed(m, seed)
@@ -98,14 +98,14 @@ def test_the_forces_of_a_step_move_the_robot(integrator, coupled, seed):
     assert abs(d.qfrc_contact).max() > 1.0
     qacc, cond = acceleration_by(m, start, d.qfrc_contact)
     got = (d.qvel - start.qvel) / m.opt.timestep
-    # rounding grows with the condition number and with contact slopes of 3e4 m / h; dividing
-    # velocities by h adds 1e-16 / h
+    # rounding grows with the condition number, with contact stiffnesses of 3e4 m / h, and by the
+    # division of velocities by h
     assert got == pytest.approx(qacc, abs=(1e-15 * cond + 1e-9) * abs(qacc).max())
     assert d.qacc == pytest.approx(got, abs=1e-12 * abs(qacc).max())
 
 
 def copy_state(d, other):
-    """Copy position, velocity and the memory of friction, which is part of the state."""
+    """Copy the state of d to `other`: positions, velocities and the memory of friction."""
     memory = ("nstick", "stick_key", "stick_normal", "stick_force", "stick_torque", "stick_qfrc")
     for name in ("qpos", "qvel", *memory):
         setattr(other, name, getattr(d, name))
@@ -113,7 +113,7 @@ def copy_state(d, other):
 
 @pytest.mark.parametrize("seed", range(6))
 def test_steps_agree_with_and_without_the_mass_matrix(seed):
-    """A Data that had a drive mode is solved with the mass matrix until it is reset."""
+    """A Data that once had a drive mode is solved with the mass matrix until a reset."""
     plain, driven = leg(), leg()
     d, other = landed(plain, seed), rb.make_data(driven)
     rb.set_drive(driven, other, "knee", "velocity", 0.0)
@@ -123,7 +123,7 @@ def test_steps_agree_with_and_without_the_mass_matrix(seed):
     for _ in range(10):
         rb.step(plain, d, 1)
         rb.step(driven, other, 1)
-        # both methods have errors of 5e-7 of the largest force, which the light shank magnifies
+        # both methods err by 5e-7 of the largest force, which the light shank magnifies
         scale = max(1.0, abs(d.qacc_step).max())
         assert other.qacc_step == pytest.approx(d.qacc_step, abs=1e-5 * scale)
         assert other.qpos == pytest.approx(d.qpos, abs=3e-9)
@@ -147,9 +147,9 @@ def test_steps_of_a_robot_agree_with_and_without_the_mass_matrix():
 
 
 def explicit(m, d, seconds):
-    """Return qpos and qvel after some time, from the exact equations, to 1e-8.
+    """Return [qpos, qvel] after some time in continuous time, with an error of 1e-8.
 
-    The law of a step of 1e-9 s is the law of continuous time.
+    In a step of 1e-9 s the contact law is the law of continuous time.
     """
     m = m.replaced()
     m.opt.timestep = 1e-9
@@ -167,8 +167,8 @@ def explicit(m, d, seconds):
 
 
 @each_integrator
-def test_small_steps_approach_the_equations_with_order_one(integrator):
-    """A box presses on the floor with all corners, rocks and slides; its friction is viscous."""
+def test_the_error_of_steps_in_contact_is_of_first_order(integrator):
+    """A box with viscous friction rocks and slides on all corners."""
     skin = rb.Surface(stiffness=2000.0, damping=20.0, viscosity=5.0)
     m = rb.build(touching.free(touching.CUBE, 1.0, skin))
     m.opt.integrator = integrator
@@ -186,7 +186,7 @@ def test_small_steps_approach_the_equations_with_order_one(integrator):
     assert errors[-1] < 1e-3
 
 
-def test_momentum_changes_by_the_forces_of_the_step():
+def test_momentum_changes_by_the_contact_forces_of_the_step():
     m = rb.build(touching.free(touching.CUBE, 2.0))
     d = touching.placed(m, (0, 0, 0.101), linear=(0.4, 0.1, -1.0), angular=(0.3, -0.2, 0.5))
     pushed = 0.0
@@ -194,15 +194,15 @@ def test_momentum_changes_by_the_forces_of_the_step():
         v = d.qvel[:3].copy()
         rb.step(m, d, 1)
         change = 2.0 * ((d.qvel[:3] - v) / m.opt.timestep - m.opt.gravity)
-        # a force is a slope of 3e4 m / h times a velocity, which has a rounding error of 1e-16
+        # forces are stiffnesses of 3e4 m / h times velocities, which are rounded to 1e-16
         assert change == pytest.approx(d.cfrc_contact[1, 3:], abs=1e-8)
         pushed = max(pushed, d.cfrc_contact[1, 5])
     assert pushed > 500.0
 
 
 @each_integrator
-def test_contact_changes_nothing_if_no_bodies_touch(integrator):
-    """A floor that is far away does not change a bit of the motion."""
+def test_a_distant_floor_does_not_change_the_motion(integrator):
+    """The motion has the same bits with and without the floor."""
     fall = [rb.build(touching.free(touching.CUBE, floor=floor)) for floor in (True, False)]
     ends = []
     for m in fall:
@@ -214,7 +214,7 @@ def test_contact_changes_nothing_if_no_bodies_touch(integrator):
 
 
 @each_integrator
-def test_n_steps_equal_n_single_steps_and_repeat_to_the_bit(integrator):
+def test_n_steps_at_once_equal_n_single_steps_and_a_second_run_bit_by_bit(integrator):
     m = leg(coupled=integrator == "euler")
     m.opt.integrator = integrator
     runs = [dropped(m, 3, 0.05) for _ in range(3)]
@@ -252,9 +252,10 @@ SURFACES = {
 @each_integrator
 @pytest.mark.parametrize("surface", SURFACES)
 def test_no_surface_is_too_stiff_for_a_step(integrator, surface):
-    """Explicit steps are stable for h^2 k / m < 4 and h mu / m < 2; here both exceed 4000.
+    """Explicit steps are stable for h^2 k / m < 4 and h b / m < 2; here both exceed 4000.
 
-    Friction and dampers only remove energy, and no spring returns more than it has stored.
+    The energy must not grow: friction and dampers remove energy, and springs return at most what
+    they have stored.
     """
     m = leg(**{name: getattr(SURFACES[surface], name) for name in rb.Surface.__slots__})
     m.opt.integrator = integrator
@@ -272,8 +273,8 @@ def test_no_surface_is_too_stiff_for_a_step(integrator, surface):
 
 
 @pytest.mark.parametrize("h", [0.001, 0.002, 0.005])
-def test_a_body_at_rest_stays_where_it_is(h):
-    """A body at rest does not creep in 5 s."""
+def test_a_body_at_rest_does_not_creep(h):
+    """The position of the body changes by less than 1e-12 m in 5 s."""
     m = rb.build(touching.free(touching.CUBE))
     m.opt.timestep = h
     d = touching.placed(m, (0.0, 0.0, 0.1))
@@ -284,8 +285,8 @@ def test_a_body_at_rest_stays_where_it_is(h):
     assert abs(d.qvel).max() < 1e-12
 
 
-def test_rk4_takes_its_own_step_in_the_air_and_the_step_of_euler_in_contact():
-    """RK4 is exact for a thrown ball in the air, and makes Euler's step while the ball touches."""
+def test_rk4_makes_an_euler_step_while_bodies_touch():
+    """In the air the step is RK4's, which is exact for a thrown ball."""
     m = rb.build(touching.free(touching.BALL))
     m.opt.integrator = "rk4"
     d = touching.placed(m, (0, 0, 1.0), linear=(1, 0, 0))
@@ -300,7 +301,7 @@ def test_rk4_takes_its_own_step_in_the_air_and_the_step_of_euler_in_contact():
     assert np.array_equal(d.qpos, before.qpos)
 
 
-def test_a_closed_loop_stays_closed_while_it_touches():
+def test_a_loop_stays_closed_while_the_mechanism_touches_the_floor():
     """A four-bar linkage falls on the floor."""
     system = mechanisms.grashof()
     for name, length in (("crank", 0.1), ("coupler", 0.25), ("rocker", 0.2)):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Restitution, torsional and rolling friction."""
+"""Surfaces of two bodies decide restitution, stiffness, damping and kinds of friction."""
 
 import numpy as np
 import pytest
@@ -22,7 +22,7 @@ def ball(**surface):
 
 
 def impact(m, d):
-    """Step until the ball touches; return the velocities before and after that step."""
+    """Step until the body touches; return qvel before and after this step."""
     while True:
         before = d.qvel.copy()
         rb.step(m, d, 1)
@@ -33,7 +33,7 @@ def impact(m, d):
 @pytest.mark.parametrize("e", [0.1, 0.5, 0.9, 1.0])
 @pytest.mark.parametrize("shape", ["sphere", "box"])
 @pytest.mark.parametrize("h", [1e-4, 2e-3])
-def test_an_impact_returns_its_share_of_the_speed(e, shape, h):
+def test_an_impact_returns_the_speed_times_the_restitution(e, shape, h):
     m = rb.build(touching.free(touching.SHAPES[shape], 2.0, rb.Surface(restitution=e)))
     m.opt.timestep = h
     d = touching.placed(m, (0, 0, 0.8))
@@ -53,7 +53,10 @@ def test_a_cube_without_restitution_does_not_bounce():
 
 
 def thrown_at_each_other(first, second):
-    """Return two balls of 1 kg without gravity, 10 mm apart, each at 1 m/s."""
+    """Return Model and Data of two balls, 10 mm apart, which approach at 1 m/s each.
+
+    first, second: keyword arguments of their Surfaces.
+    """
     balls = [
         rb.Object(f"ball {n}", rb.Sphere(0.1), mass=1.0, pose=rb.pose((0.21 * n, 0.0, 0.0)),
                   surface=rb.Surface(**surface))
@@ -66,7 +69,7 @@ def thrown_at_each_other(first, second):
     return m, d
 
 
-def test_the_larger_damping_acts_if_two_time_constants_are_equal():
+def test_the_larger_damping_applies_if_the_time_constants_are_equal():
     weak, strong = ({"time_constant": 0.02, "damping_ratio": z} for z in (0.1, 1.0))
 
     def speeds(first, second):
@@ -93,10 +96,10 @@ def test_two_stiffnesses_act_in_series(first, second, k, b):
     """Each damper acts on its spring's share of the deflection."""
     for pair in ((first, second), (second, first)):
         m, d = thrown_at_each_other(*pair)
-        m.opt.timestep = 1e-9  # the deflection hardly changes in such a short step
+        m.opt.timestep = 1e-9  # so short that the balls do not move
         d.qvel[0] = d.qvel[6] = 0.0
         d.qpos[7] = 0.199
-        rb.inverse(m, d)  # qacc is zero
+        rb.inverse(m, d)  # with qacc = 0
         assert d.contact_force[0, 0] == pytest.approx(1e-3 * k, rel=1e-9)
         d.qvel[0] = 0.1
         rb.inverse(m, d)
@@ -104,7 +107,7 @@ def test_two_stiffnesses_act_in_series(first, second, k, b):
 
 
 def test_an_impact_with_friction_adds_no_energy():
-    """Newton's restitution alone would add 0.3 to 20 % of energy in 6 of these 40 throws."""
+    """Newton's restitution law alone would add 0.3 to 20 % of energy in 6 of these 40 throws."""
     rod = rb.Box((0.02, 0.02, 0.5))
     m = rb.build(touching.free(rod, 1.0, rb.Surface(restitution=1.0, friction=0.8)))
     m.opt.gravity, m.opt.timestep = (0.0, 0.0, 0.0), 1e-6
@@ -117,26 +120,26 @@ def test_an_impact_with_friction_adds_no_energy():
         before = states.energy(m, d)
         rb.step(m, d, 20)
         impacts += abs(d.qvel[:3] - v).max() > 1e-3
-        # gyroscopic torque in the step of an impact can add about h |w|, 8e-6, of the energy
+        # gyroscopic torque in the step of an impact may add a share of about h |w| = 8e-6
         assert states.energy(m, d) < (1.0 + 1e-5) * before
         assert d.nunsolved == 0
     assert impacts > 20
 
 
-def test_bouncing_ends_at_rest():
-    """Bodies do not bounce below four steps of free fall, so bounces come to an end."""
+def test_bouncing_bodies_come_to_rest():
+    """Bodies do not bounce below the speed of four steps of free fall, so bounces end."""
     m = rb.build(touching.free(touching.CUBE, 2.0, rb.Surface(restitution=0.6)))
     d = touching.placed(m, (0, 0, 0.3), Rotation.from_euler("xyz", [0.3, 0.5, 0.1]))
     rb.step(m, d, 5000)
     assert abs(d.qvel).max() < 1e-12
 
 
-def test_a_ball_that_bounces_keeps_its_energy_with_restitution_one():
+def test_a_bouncing_ball_with_restitution_one_keeps_its_energy():
     m = rb.build(touching.free(touching.BALL, 1.0, rb.Surface(restitution=1.0)))
     m.opt.timestep = 1e-4
     d = touching.placed(m, (0, 0, 0.6))
     rb.step(m, d, 30000)
-    # each of nine bounces is up to a step too early, which changes the height by up to h v
+    # each of nine bounces may come a step too early, which changes the height by h v
     height = 0.5 * d.qvel[2] ** 2 / G + d.qpos[2] - 0.1
     assert height == pytest.approx(0.5, rel=9 * 2e-3)
 
@@ -160,8 +163,8 @@ def test_torsional_friction_stops_a_spin_and_holds_it():
     assert d.qvel[5] - before == pytest.approx(0.1 * 0.01 * G / INERTIA * 0.1, rel=1e-5)
 
 
-def test_friction_and_torsional_friction_share_a_limit_surface_on_request():
-    """Friction of a ball that slides and spins is on an ellipsoid and opposes both velocities."""
+def test_friction_and_torsional_friction_can_share_a_limit_surface():
+    """Force and torque on a sliding, spinning ball lie on an ellipsoid and oppose the motion."""
     mu, torsional = 0.5, 0.01
     m, d = ball(friction=mu, torsional=torsional, limit_surface=True)
     d.qvel[[0, 5]] = (1.0, 20.0)
@@ -178,10 +181,10 @@ def test_friction_and_torsional_friction_share_a_limit_surface_on_request():
         assert np.array([*force, torque]) == pytest.approx(against, abs=2e-3 * G)
     rb.step(m, d, 900)
     w = Rotation.from_quat(d.qpos[[4, 5, 6, 3]]).apply(d.qvel[3:])
-    assert w[2] < 0.5 * 20.0  # the ball rolls by now, and all of the torsional friction brakes it
+    assert w[2] < 0.5 * 20.0  # the ball rolls now, so torsional friction brakes it fully
 
 
-def test_a_shared_limit_surface_holds_a_ball_up_to_its_ellipsoid():
+def test_a_ball_with_a_shared_limit_surface_is_held_up_to_the_ellipsoid():
     mu, torsional = 0.5, 0.01
     m, d = ball(friction=mu, torsional=torsional, rolling=0.1, limit_surface=True)
     for share, moves in ((0.97, False), (1.03, True)):
@@ -192,7 +195,7 @@ def test_a_shared_limit_surface_holds_a_ball_up_to_its_ellipsoid():
 
 
 @pytest.mark.parametrize("foot", [touching.POINT, rb.Sphere(1e-3)])
-def test_a_plate_that_spins_on_a_small_foot_stops_and_stays(foot):
+def test_torsional_friction_stops_a_plate_that_spins_on_a_small_foot(foot):
     inertia, torque = (1.0 + 0.2**2) / 12.0, 0.02 * G
     plate = (
         rb.SystemBuilder("plate", base="world")
@@ -207,7 +210,7 @@ def test_a_plate_that_spins_on_a_small_foot_stops_and_stays(foot):
     rb.step(m, d, 200)
     assert abs(d.qvel).max() < 1e-14
     turned = 2.0 * np.arctan2(d.qpos[6], d.qpos[3])
-    # friction uses the velocity at the end of the step: the ball stops w h / 2 earlier
+    # a step uses the friction at its end, so the plate stops w h / 2 earlier
     assert turned == pytest.approx(0.5 * inertia / torque - 0.5e-3, rel=1e-5)
 
 
@@ -217,9 +220,9 @@ def test_rolling_friction_stops_a_ball_and_holds_it_on_a_slope():
     rb.step(m, d, 100)
     start = d.qvel[0]
     rb.step(m, d, 100)
-    # the moment acts on the ball's inertia about its contact, 7/5 m r^2
+    # the ball's inertia about the contact point is 7/5 m r^2
     assert start - d.qvel[0] == pytest.approx(0.002 * G / (1.4 * 0.1) * 0.1, rel=1e-4)
-    m.opt.gravity = (0.01 * G, 0.0, -G)  # a slope below rolling / r = 0.02
+    m.opt.gravity = (0.01 * G, 0.0, -G)  # like a slope of 0.01, below rolling / r = 0.02
     rb.step(m, d, 16000)
     there = d.qpos.copy()
     rb.step(m, d, 1000)
@@ -240,7 +243,7 @@ def test_rolling_friction_stops_a_ball_and_holds_it_on_a_slope():
         ("geom_rolling", np.nan),
     ],
 )
-def test_bad_values_are_refused(field, value):
+def test_invalid_numbers_of_surfaces_are_refused(field, value):
     m, _ = ball()
     with refused(ModelError, "model-array", field):
         m.replaced(**{field: 2 * [value]})

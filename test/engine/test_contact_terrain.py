@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Contact with height fields, compared with planes and closed forms, and at rest on bumps."""
+"""Contact with height fields agrees with planes and closed forms, and bodies rest on bumps."""
 
 import numpy as np
 import pytest
@@ -23,13 +23,13 @@ INERTIA = rb.shapes.box((0.2, 0.3, 0.1), mass=1.0)
 
 
 def grid(function, size=(2.0, 2.0), number=(9, 11)):
-    """Return a height field of z = function(x, y)."""
+    """Return a height field of z = function(x, y), with these edges [m] and numbers of points."""
     y, x = (np.linspace(-0.5, 0.5, n) * edge for n, edge in zip(number, size[::-1], strict=True))
     return rb.HeightField(function(*np.meshgrid(x, y)), size)
 
 
 def body(shape, obstacle, friction=0.8):
-    """Return a free body of a shape and an obstacle."""
+    """Return a Model of a free body with a shape, and an obstacle."""
     return rb.build(
         rb.SystemBuilder("body", base="world")
         .body("body", INERTIA)
@@ -46,7 +46,7 @@ def placed(m, pos, turn):
 
 
 def listed(m, d):
-    """Return positions, normals and distances of the contacts, in the order of the positions."""
+    """Return positions, normals and distances of the contacts, sorted by position."""
     rb.forward(m, d)
     n = d.ncon
     order = np.lexsort(np.round(d.contact_pos[:n], 7).T)
@@ -63,7 +63,7 @@ PLACES = {
 @pytest.mark.parametrize("slope", [0.0, 0.3])
 @pytest.mark.parametrize("shape", SHAPES)
 def test_a_flat_height_field_acts_as_a_plane(shape, slope, place):
-    """This also holds if the triangles are inclined to the frame of the field."""
+    """The triangles may be inclined to the frame of the field."""
     at, angle = PLACES[place], np.arctan(slope)
     plane = rb.Pose(at.pos, tuple(wxyz(rotation(at.quat) * Rotation.from_rotvec([angle, 0, 0]))))
     flat = body_at(SHAPES[shape], grid(lambda _x, y: slope * y), at)
@@ -103,7 +103,7 @@ def roof(x, _y):
 
 @pytest.mark.parametrize("across", [0.0, 0.3, 1.2])
 def test_a_box_lies_across_a_ridge(across):
-    """A level box touches a ridge only between the points at which its sides cross the ridge."""
+    """A level box touches the ridge only between the points where its sides cross the ridge."""
     m = body(SHAPES["box"], (grid(roof),))
     d = placed(m, (0.02, 0.03, 0.0499), Rotation.from_euler("z", across))
     pos, normal, dist = listed(m, d)
@@ -111,7 +111,7 @@ def test_a_box_lies_across_a_ridge(across):
     np.testing.assert_allclose(normal, [[0.0, 0.0, 1.0]] * len(dist), atol=1e-9)
     x, (wide, long) = 0.02, (0.1, 0.15)
     turned = np.array([[np.cos(across), np.sin(across)], [-np.sin(across), np.cos(across)]])
-    start, way = turned @ [-x, 0.0], turned @ [0.0, 1.0]  # the ridge in the box
+    start, way = turned @ [-x, 0.0], turned @ [0.0, 1.0]  # ridge in box axes
     way = np.where(way == 0.0, 1e-12, way)
     sides = np.sort([([-wide, -long] - start) / way, ([wide, long] - start) / way], axis=0)
     low, high = 0.03 + sides[0].max(), 0.03 + sides[1].min()
@@ -120,7 +120,7 @@ def test_a_box_lies_across_a_ridge(across):
 
 
 def test_a_box_on_its_edge_crosses_a_ridge():
-    """The normal is perpendicular to both edges."""
+    """The contact normal is perpendicular to both edges."""
     m = body(SHAPES["box"], (grid(roof),))
     turn = Rotation.from_euler("zy", [0.0, 0.7])
     reach = (turn.as_matrix() @ np.diag([0.1, 0.15, 0.05]))[2]
@@ -134,7 +134,7 @@ def test_a_box_on_its_edge_crosses_a_ridge():
 
 
 def test_a_ridge_through_the_middle_of_a_coin_has_a_vertical_normal():
-    """The ridge passes through both ends of the coin, so their normals cancel."""
+    """The ridge passes through both ends of the coin, so sideways normals cancel."""
     m = body(rb.Cylinder(0.2, 0.02), (grid(lambda x, y: roof(x, y) - 0.3 * y),))
     _pos, normal, dist = listed(m, placed(m, (0.0, 0.03, -0.009), Rotation.identity()))
     ridge = normal[:, 2] > 0.999
@@ -145,7 +145,7 @@ def test_a_ridge_through_the_middle_of_a_coin_has_a_vertical_normal():
 
 @pytest.mark.parametrize("x", [0.0, 0.03, -0.2])
 def test_a_ball_on_a_roof_touches_the_nearest_side(x):
-    """The shape touches the ridge, or the nearest side of the roof."""
+    """Above the ridge the ball touches the ridge itself."""
     m = body(SHAPES["sphere"], (grid(roof),))
     up = np.sqrt(1.25)
     z = 0.1 * up - 0.5 * abs(x) if abs(x) > 0.1 * 0.5 / up else np.sqrt(0.01 - x * x)
@@ -167,7 +167,7 @@ def test_a_ball_in_a_valley_touches_both_sides():
 @pytest.mark.parametrize("cells", [4, 80])
 @pytest.mark.parametrize(("yaw", "height"), [(90, 0.2 * np.hypot(1.0, 0.6)), (45, 0.0), (0, 0.38)])
 def test_a_cylinder_in_a_valley_touches_both_sides(yaw, height, cells):
-    """A cylinder along the valley rests on its side, and a cylinder across it on its rims."""
+    """A cylinder along the valley touches with the side, and a cylinder across with the rims."""
     valley = grid(lambda x, _y: 0.6 * np.abs(x), (4.0, 4.0), (cells + 1, cells + 1))
     m = body(rb.Cylinder(0.2, 0.6), (valley,))
     x = 0.02 if yaw == 90 else 0.0
@@ -191,7 +191,7 @@ def test_a_body_next_to_a_height_field_has_no_contacts():
     m = body(SHAPES["sphere"], (grid(lambda x, _y: 0.0 * x),))
     _pos, _normal, dist = listed(m, placed(m, (1.2, 0.0, 0.0), Rotation.identity()))
     assert len(dist) == 0
-    # the border of the field acts as an edge
+    # the border of the field is an edge
     _pos, normal, dist = listed(m, placed(m, (1.05, 0.03, 0.08), Rotation.identity()))
     assert len(dist) == 1
     assert dist[0] == pytest.approx(np.hypot(0.05, 0.08) - 0.1, abs=1e-9)
@@ -206,7 +206,7 @@ def hills(seed, height):
 
 
 @pytest.mark.parametrize("shape", SHAPES)
-def test_no_body_falls_through_bumps(shape):
+def test_no_body_falls_through_bumpy_terrain(shape):
     """The body rests or keeps rolling above the lowest point of the field."""
     m = body(SHAPES[shape], (hills(5, 0.05),))
     d = placed(m, (0.1, 0.05, 0.5), Rotation.from_euler("xyz", [0.5, 0.3, 0.2]))
@@ -215,7 +215,7 @@ def test_no_body_falls_through_bumps(shape):
     assert -0.001 < d.qpos[2] < 0.3
     assert d.contact_dist[: d.ncon].min(initial=0.0) > -1e-3
     touched = d.ncon > 0
-    for _ in range(300):  # a rolling body can be in the air at times
+    for _ in range(300):  # a rolling body may be in the air
         rb.step(m, d)
         touched |= d.ncon > 0
     assert touched
@@ -223,8 +223,8 @@ def test_no_body_falls_through_bumps(shape):
         assert np.abs(d.qvel).max() < 1e-6
 
 
-def test_a_slope_holds_a_box_up_to_the_friction_angle():
-    """At 99 % of the friction angle a box stands; beyond it slides with g (sin - mu cos)."""
+def test_a_box_rests_on_a_slope_up_to_the_friction_angle():
+    """At 99 % of the friction angle the box rests; above, the box slides at g (sin - mu cos)."""
     for part, sign in ((0.99, 0), (1.5, 1)):
         m = body(SHAPES["box"], (grid(lambda x, _y, s=0.5 * part: -s * x, (20.0, 4.0)),), 0.5)
         angle = np.arctan(0.5 * part)
@@ -235,7 +235,7 @@ def test_a_slope_holds_a_box_up_to_the_friction_angle():
         assert v == pytest.approx(sign * a * 0.5, abs=1e-9 if sign == 0 else 1e-5)
 
 
-def test_bad_heights_are_refused():
+def test_invalid_height_fields_are_refused():
     for heights, code in (
         ([[0.0, 1.0]], "bad-heights"),
         ([[0.0, 1.0], [0.0]], "bad-heights"),
@@ -251,7 +251,7 @@ def test_bad_heights_are_refused():
         rb.distance(m, rb.make_data(m), "skin", "ground")
 
 
-def test_an_object_starts_above_the_ground():
+def test_an_object_inside_the_ground_is_raised_at_the_start():
     cube = rb.Object("cube", rb.Box((0.1, 0.1, 0.1)), mass=1.0, pose=rb.pose((0.1, 0.2, 0.0)))
     m = rb.scene(objects=[cube], obstacles=[rb.Obstacle("hills", hills(2, 0.1))], floor=False)
     assert "raised" in {finding.code for finding in m.findings}
@@ -263,7 +263,7 @@ def test_an_object_starts_above_the_ground():
 
 @robots.needs_robots
 def test_a_quadruped_stands_on_bumps():
-    """The robot holds its joints on a field with slopes up to 30 degrees, and stands still."""
+    """The robot holds its joints on a field with slopes of up to 30 degrees."""
     ground = rb.Obstacle("hills", hills(7, 0.06))
     m = rb.load_urdf(
         robots.find("go2.urdf"),
@@ -281,14 +281,14 @@ def test_a_quadruped_stands_on_bumps():
     for _ in range(6500):
         d.qfrc_applied[legs] = 300.0 * (stand - d.qpos[7:])
         rb.step(m, d)
-    assert d.qpos[2] > 0.2, "it stands"
+    assert d.qpos[2] > 0.2, "the robot has fallen"
     assert np.abs(d.qvel).max() < 1e-6
     assert d.contact_force[: d.ncon, 2].sum() == pytest.approx(9.81 * m.body_mass.sum(), rel=1e-3)
     assert d.nunsolved < 40
 
 
-def test_a_box_on_terrain_keeps_its_friction_in_another_model():
-    """A box keeps its friction on a slope if other objects change the numbers of its pairs."""
+def test_a_box_on_terrain_keeps_its_friction_if_objects_are_added():
+    """Other objects change the numbers of the box's contact pairs."""
 
     def scene(*names):
         objects = [
@@ -310,4 +310,4 @@ def test_a_box_on_terrain_keeps_its_friction_in_another_model():
         assert np.abs(d.qvel[:6]).max() < 1e-9
     d.stick_force[:] = 0.0
     rb.step(m, d)
-    assert np.abs(d.qvel[:6]).max() > 1e-9  # without the memory of friction the box moves
+    assert np.abs(d.qvel[:6]).max() > 1e-9  # without its memory the box slips

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Contact with triangle meshes, compared with planes, boxes, height fields and closed forms."""
+"""Contact with triangle meshes agrees with boxes, height fields and closed forms."""
 
 import itertools
 
@@ -28,7 +28,7 @@ SHEET = rb.TriangleMesh(
 
 
 def box_mesh(size):
-    """Return the 12 triangles of a box."""
+    """Return a box of this size as a mesh of 12 triangles."""
     corners = np.array(list(itertools.product((-0.5, 0.5), repeat=3))) * size
     faces = ConvexHull(corners).simplices
     a, b, c = (corners[faces[:, k]] for k in range(3))
@@ -37,7 +37,7 @@ def box_mesh(size):
 
 
 def of_field(field):
-    """Return the triangles of a height field."""
+    """Return the triangle mesh of a height field."""
     return rb.TriangleMesh(*field_triangles(np.array(field.heights), np.array(field.size) / 2))
 
 
@@ -55,7 +55,7 @@ def free_body(shape, ground, friction=0.8, gravity=True):
 
 
 @pytest.mark.parametrize("shape", SHAPES)
-def test_a_field_and_its_triangles_give_the_same_motion(shape):
+def test_a_height_field_and_its_triangle_mesh_give_the_same_motion(shape):
     field = grid(lambda x, _y: 0.0 * x)
     motions = []
     for ground in (field, of_field(field)):
@@ -69,8 +69,8 @@ def test_a_field_and_its_triangles_give_the_same_motion(shape):
 
 @pytest.mark.parametrize("radius", [5.0, -5.0])
 @pytest.mark.parametrize("shape", SHAPES)
-def test_bodies_slide_over_bent_triangles_as_over_a_field(shape, radius):
-    """The speed of a frictionless body follows from its height, to 0.2 % at edges of 10 mrad."""
+def test_bodies_slide_over_a_curved_mesh_with_the_right_speed(shape, radius):
+    """Without friction the speed follows from the height, to 0.2 % for angles of 10 mrad."""
     field = grid(lambda x, _y: x * x / (2.0 * radius))
     ends = []
     for ground in (field, of_field(field)):
@@ -107,7 +107,7 @@ def test_a_body_rests_on_the_edge_of_a_closed_mesh_as_on_a_box(shape, x):
 @pytest.mark.parametrize("wall", ["closed", "sheet"])
 @pytest.mark.parametrize("shape", SHAPES)
 def test_no_fast_ball_passes_through_a_wall_of_triangles(shape, wall):
-    """24 shots at 3 to 1000 m/s hit a closed wall of 1 mm, or the front of a sheet."""
+    """24 shots at 3 to 1000 m/s hit a closed mesh of 1 mm thickness, or the front of a sheet."""
     rng, turns = np.random.default_rng(0), Rotation.random(24, random_state=0)
     m = free_body(SHAPES[shape], SHEET if wall == "sheet" else box_mesh((1e-3, 4.0, 4.0)))
     m.opt.gravity[:] = 0.0
@@ -122,13 +122,13 @@ def test_no_fast_ball_passes_through_a_wall_of_triangles(shape, wall):
             rb.step(m, d)
             turned = np.linalg.norm(d.qvel[3:6]) * m.opt.timestep
             if np.abs(d.qpos[1:3]).max() > 1.9 or turned > 0.5:
-                break  # the body is past the wall's edge, or spins too fast for the step
+                break  # near the wall's edge, or too fast a spin
             assert d.qpos[0] < 0.0, (n, speed)
 
 
 @pytest.mark.parametrize("speed", [0.05, 1.0, 10.0])
 @pytest.mark.parametrize("shape", SHAPES)
-def test_a_sheet_lets_bodies_through_from_behind(shape, speed):
+def test_bodies_pass_through_a_sheet_from_its_back(shape, speed):
     m = free_body(SHAPES[shape], SHEET, gravity=False)
     turn = Rotation.random(random_state=3)
     d = touching.placed(m, (0.3, 0.1, 0.2), turn, (-speed, 0.0, 0.0))
@@ -137,8 +137,8 @@ def test_a_sheet_lets_bodies_through_from_behind(shape, speed):
     np.testing.assert_allclose(d.qvel, before, atol=1e-12)
 
 
-def test_a_ball_lies_in_the_hole_of_a_ring():
-    """The convex hull of the mesh would have no hole."""
+def test_a_ball_rests_in_the_hole_of_a_ring():
+    """The mesh is not replaced by its convex hull, which has no hole."""
     angle = np.linspace(0.0, 2.0 * np.pi, 24, endpoint=False)
     rings = [
         np.column_stack([r * np.cos(angle), r * np.sin(angle), np.full(24, z)])
@@ -155,12 +155,12 @@ def test_a_ball_lies_in_the_hole_of_a_ring():
     d = touching.placed(m, (0.0, 0.0, 0.5), linear=(0.4, 0.1, 0.0))
     for _ in range(400):
         rb.step(m, d, 10)
-        # the inner wall has flat sides, so its distance from the axis varies
+        # the inner wall is a polygon, so its distance from the axis varies
         assert np.hypot(*d.qpos[:2]) < 0.2 + 1e-3
     assert d.qpos[2] == pytest.approx(0.1, abs=1e-4)
 
 
-def test_bad_meshes_are_refused():
+def test_invalid_triangle_meshes_are_refused():
     corners = np.eye(3)
     for vertices, faces, code in (
         (corners, [[0, 1, 3]], "bad-triangles"),
@@ -175,7 +175,7 @@ def test_bad_meshes_are_refused():
             free_body(SHAPES["box"], rb.TriangleMesh(vertices, faces))
 
 
-def test_triangles_without_area_do_not_count():
+def test_triangles_without_area_are_ignored():
     corners = [*np.eye(3), [1.0, 0.0, 0.0]]
     m = free_body(SHAPES["box"], rb.TriangleMesh(corners, [[0, 1, 2], [0, 3, 1], [1, 1, 2]]))
     assert "triangles without an area: 2 of 3" in str([x.message for x in m.findings])

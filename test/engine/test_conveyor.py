@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Belts: Coulomb friction carries a body on a moving surface, against closed forms."""
+"""Bodies on a moving belt with Coulomb friction move as in closed forms."""
 
 import numpy as np
 import pytest
@@ -25,7 +25,7 @@ def belt(velocity=(SPEED, 0.0, 0.0), rpy=(0.0, 0.0, 0.0), shape=None, mass=MASS)
 
 
 def settled(m, height=0.0):
-    """Return Data of the body at rest on the belt at the moment when the belt starts."""
+    """Return Data of the body at rest on the belt, when the belt starts."""
     still = m.replaced(geom_velocity=np.zeros((2, 3)))
     still.opt.timestep = H
     before = touching.placed(still, (0.0, 0.0, height))
@@ -45,15 +45,15 @@ def test_a_belt_accelerates_a_body_by_mu_g_until_it_no_longer_slips():
     start = d.qpos[0]
     rb.step(m, d, 1000)
     assert abs(d.qvel[0] - SPEED) < 1e-12
-    # 1e-10 is the precision of the solver
+    # the solver is accurate to 1e-10
     assert d.qpos[0] - start == pytest.approx(1000 * H * SPEED, rel=1e-10)
     assert np.abs(d.qvel[1:]).max() < 1e-12
     assert abs(d.contact_force[0, 0]) < 1e-9
     assert d.nunsolved == 0
 
 
-def test_the_belt_gives_the_momentum_and_twice_the_energy_of_the_body():
-    """Half of the belt's work becomes kinetic energy; the slip turns the other half into heat."""
+def test_a_belt_does_twice_the_work_that_becomes_kinetic_energy():
+    """Slip turns the other half of the belt's work into heat."""
     m = belt()
     d, impulse = settled(m), 0.0
     for _ in range(300):
@@ -63,7 +63,7 @@ def test_the_belt_gives_the_momentum_and_twice_the_energy_of_the_body():
     assert impulse * SPEED == pytest.approx(2.0 * 0.5 * MASS * d.qvel[0] ** 2, rel=1e-9)
 
 
-def test_a_box_on_a_belt_has_its_speed_at_the_time_of_the_closed_form():
+def test_a_box_reaches_the_speed_of_the_belt_after_the_time_of_the_closed_form():
     m = belt(shape=rb.Box((0.2, 0.2, 0.1)))
     d = settled(m, 0.05)
     steps = 0
@@ -89,7 +89,7 @@ def test_a_belt_carries_a_body_uphill_without_slip():
     assert d.qvel[:3] == pytest.approx(v, abs=1e-12)
 
 
-def test_the_velocity_is_in_the_axes_of_the_shape():
+def test_the_velocity_of_a_belt_is_in_the_axes_of_its_shape():
     m = belt(rpy=(0.0, 0.0, np.pi / 2))
     assert m.geom_velocity[1] == pytest.approx([0.0, SPEED, 0.0], abs=1e-15)
     d = settled(m)
@@ -97,8 +97,8 @@ def test_the_velocity_is_in_the_axes_of_the_shape():
     assert d.qvel[:3] == pytest.approx([0.0, SPEED, 0.0], abs=1e-9)
 
 
-def test_a_body_with_tracks_drives_against_its_own_surface():
-    """The surface of a moving body moves, so the body drives at the speed of its tracks."""
+def test_a_body_with_a_moving_surface_drives_like_a_tracked_vehicle():
+    """The surface moves backwards relative to the body, so the body drives forwards."""
     m = belt((0.0, 0.0, 0.0))
     m = m.replaced(geom_velocity=[[-SPEED, 0.0, 0.0], [0.0, 0.0, 0.0]])
     d = settled(m)
@@ -112,7 +112,7 @@ def test_a_body_with_tracks_drives_against_its_own_surface():
     assert d.qpos[:3] - start == pytest.approx(500 * H * ahead, abs=1e-9)
 
 
-def test_a_velocity_across_the_surface_changes_no_bit():
+def test_a_surface_velocity_along_the_normal_has_no_effect():
     out = []
     for velocity in ((0.0, 0.0, 0.0), (0.0, 0.0, 3.0)):
         m = belt(velocity)
@@ -154,7 +154,7 @@ def test_a_scene_file_can_define_belts(tmp_path):
         ("[1e9, 0, 0]", "out-of-range"),
     ],
 )
-def test_an_invalid_velocity_is_refused_with_its_line(tmp_path, velocity, code):
+def test_an_invalid_velocity_in_a_scene_file_is_refused_with_its_line(tmp_path, velocity, code):
     with refused(rb.DescriptionError, code, "obstacle 'belt'", line=6):
         rb.load(scene_file(tmp_path, velocity))
 
@@ -173,6 +173,6 @@ def test_an_obstacle_with_an_invalid_velocity_is_refused(velocity):
 
 
 @pytest.mark.parametrize("velocity", [[1.0, 0.0], [np.nan, 0.0, 0.0], [1e300, 0.0, 0.0]])
-def test_an_invalid_replaced_velocity_is_refused(velocity):
+def test_an_invalid_velocity_in_replaced_is_refused(velocity):
     with refused(rb.ModelError, "model-array", "geom_velocity"):
         belt().replaced(geom_velocity=2 * [velocity])

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Equal input gives equal bits; a tick allocates nothing."""
+"""Equal inputs give equal bits, and a tick allocates no memory."""
 
 import gc
 import threading
@@ -22,7 +22,7 @@ each_integrator = pytest.mark.parametrize("integrator", INTEGRATORS)
 
 
 def resisting(description, base=False):
-    """Return a Model with damping, dry friction and limits that act."""
+    """Return a Model with damping, dry friction, and limits that the tests reach."""
     m = trees.build(description, base)
     rng = np.random.default_rng(0)
     spans = np.where((m.jnt_type == 2) | (m.jnt_type == 3), 0.2, np.inf)
@@ -47,10 +47,10 @@ def started(m, seed=1):
 
 
 @each_integrator
-def test_n_steps_are_n_single_steps(model, integrator):
+def test_n_steps_at_once_equal_n_single_steps(model, integrator):
     model.opt.integrator = integrator
     many, single = started(model), started(model)
-    assert (np.abs(many.qpos) > 0.2).any(), "some limits must act"
+    assert (np.abs(many.qpos) > 0.2).any(), "no joint has reached its limit"
     rb.step(model, many, 37)
     for _ in range(37):
         rb.step(model, single)
@@ -60,8 +60,8 @@ def test_n_steps_are_n_single_steps(model, integrator):
 
 
 @each_integrator
-def test_other_calls_in_between_change_nothing(model, integrator):
-    """Calls of other functions between two steps do not change a bit of the motion."""
+def test_calls_of_other_functions_between_steps_do_not_change_the_motion(model, integrator):
+    """The motion with these calls has the same bits."""
     model.opt.integrator = integrator
     plain, nosy = started(model), started(model)
     for _ in range(5):
@@ -78,8 +78,8 @@ def test_other_calls_in_between_change_nothing(model, integrator):
 
 
 @each_integrator
-def test_derived_fields_belong_to_the_start_of_the_last_substep(model, integrator):
-    """After ten steps the derived fields equal the fields of forward after nine steps."""
+def test_derived_fields_belong_to_the_start_of_the_last_step(model, integrator):
+    """After ten steps the derived fields are those that forward computes after nine steps."""
     smoothly(model).opt.integrator = integrator
     d, before = started(model), started(model)
     rb.step(model, before, 9)
@@ -88,14 +88,14 @@ def test_derived_fields_belong_to_the_start_of_the_last_substep(model, integrato
     rb.forward(model, before)
     names = POSITION + VELOCITY
     if integrator == "implicit_midpoint" and model.nflighttree > 0:
-        # qacc of the step includes the correction of momentum.py
+        # qacc of a step includes the correction of momentum.py
         names = [name for name in names if name != "qacc"]
     for name in names:
         assert np.array_equal(getattr(d, name), getattr(before, name)), name
     assert not np.array_equal(after, before.qpos)
 
 
-def test_no_steps_change_nothing(model):
+def test_a_call_of_zero_steps_changes_nothing(model):
     d = started(model)
     bits = d.buffer.tobytes()
     rb.step(model, d, 0)
@@ -103,7 +103,7 @@ def test_no_steps_change_nothing(model):
 
 
 @each_integrator
-def test_equal_runs_in_threads_leave_equal_bits(model, integrator):
+def test_equal_runs_in_threads_give_equal_bits(model, integrator):
     model.opt.integrator = integrator
     runs = [started(model) for _ in range(4)]
     threads = [threading.Thread(target=rb.step, args=(model, d, 300)) for d in runs]
@@ -114,7 +114,7 @@ def test_equal_runs_in_threads_leave_equal_bits(model, integrator):
     assert len({d.buffer.tobytes() for d in runs}) == 1
 
 
-def test_a_copy_continues_like_its_original(model):
+def test_a_copy_continues_like_the_original(model):
     d = started(model)
     rb.step(model, d, 10)
     twin = d.copy()
@@ -133,7 +133,7 @@ def test_reset_clears_all_memory_of_a_data(model):
 
 @pytest.fixture
 def allocations():
-    """Yield a function, checked first, that counts the arrays that compiled code allocates."""
+    """Yield a function that counts the arrays that compiled code has allocated."""
     runtime.memsys_enable_stats()
     count = runtime.memsys_get_stats_alloc
     before = count()
@@ -157,7 +157,7 @@ def test_a_tick_allocates_nothing(model, integrator, allocations):
     ticks(3)
     gc.collect()
     compiled = allocations()
-    kept, held = [], []  # bytes gained in a round, and at its peak
+    kept, held = [], []  # bytes gained after a round, and at its peak
     tracemalloc.start()
     try:
         for _ in range(5):
@@ -169,9 +169,9 @@ def test_a_tick_allocates_nothing(model, integrator, allocations):
             held.append(peak - before)
     finally:
         tracemalloc.stop()
-    assert allocations() == compiled, "numba's runtime allocated arrays"
-    # A leak grows in every round. Other threads, such as the threads of pytest-xdist, allocate now
-    # and then, so a single round may show their bytes.
+    assert allocations() == compiled, "compiled code allocated arrays"
+    # A leak grows in every round, so the smallest gain counts. Other threads, such as those of
+    # pytest-xdist, may allocate memory in a single round.
     assert min(kept) <= 0, f"bytes kept by rounds of 1200 calls: {kept}"
     assert min(held) < 4096, f"bytes held within rounds of 1200 calls: {held}"
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Distances of pairs of geometries agree with coal, closed forms and separating slabs."""
+"""Distances between two geometries agree with coal, closed forms and separating slabs."""
 
 import itertools
 
@@ -12,10 +12,10 @@ import rbdyn_ros as rb
 from rbdyn_ros.model.geometry.geoms import MANY_CORNERS, GeomType
 
 EACH = 3  # number of shapes of each kind
-POSES = 40  # number of poses for each pair of kinds
+POSES = 40  # number of poses of each pair of kinds
 
-#: Largest difference from coal [m], with and without cylinders. Coal iterates on cylinders and
-#: stops some 1e-9 m away; for boxes and capsules its depths differ by 1e-11 m between processes.
+#: Tolerance of the comparison with coal [m], with (True) and without cylinders. For cylinders
+#: coal iterates to some 1e-9 m; for boxes and capsules its depths vary by 1e-11 m.
 CLOSE = {True: 2e-9, False: 1e-10}
 
 
@@ -38,7 +38,7 @@ PAIRS += [(kind, "floor") for kind in MAKERS]
 
 
 def system(shapes):
-    """Return a Model of free bodies with a shape each, and a floor."""
+    """Return a Model of free bodies, one for each shape, and a floor."""
     built = rb.SystemBuilder("pairs", base="world").floor()
     for name, shape in shapes.items():
         built.body(name, rb.shapes.box((0.1, 0.1, 0.1), mass=1.0))
@@ -66,7 +66,7 @@ def put(m, d, name, pos, turn=None):
 
 
 def check_sound(found):
-    """Check that the normal is a unit vector that leads from point1 to point2."""
+    """Assert that the normal is a unit vector, and that it points from point1 to point2."""
     assert np.linalg.norm(found.normal) == pytest.approx(1.0, abs=1e-12)
     between = found.point2 - found.point1
     assert between == pytest.approx(found.distance * found.normal, abs=1e-12)
@@ -91,7 +91,7 @@ def test_distances_at_random_poses_agree_with_coal(zoo, twin, first, second):
                 put(zoo, d, name, rng.normal(size=3) * 0.08, Rotation.random(random_state=rng))
         found = measured(zoo, d, *names)
         dist, normal = twin.distance(d, *map(zoo.geom_numbers.get, names))
-        # coal may not have converged on cylinders, so only the slab proves the distance
+        # coal may not converge on cylinders, so for them only the slab proves the distance
         assert found.distance == pytest.approx(dist, abs=CLOSE[smooth]) or smooth
         if not smooth and abs(dist) > 1e-4:
             assert found.normal == pytest.approx(normal, abs=1e-6)
@@ -100,7 +100,7 @@ def test_distances_at_random_poses_agree_with_coal(zoo, twin, first, second):
 
 
 def highest(m, d, name, v):
-    """Return the largest v x of the points x of a geometry, by definition."""
+    """Return the largest v . x of all points x of a geometry, from its definition."""
     g = m.geom_numbers[name]
     i, (r, half, _) = m.geom_bodyid[g], m.geom_size[g]
     R = d.xmat[i].reshape(3, 3)
@@ -122,8 +122,8 @@ def highest(m, d, name, v):
 def slab(m, d, found):
     """Return the width of the empty slab between two geometries along the normal.
 
-    No two points of the geometries are closer; so if two points are that close, this width is the
-    distance.
+    No points of the two geometries can be closer. So if two points are as close as this width,
+    the width is the distance.
     """
     n = found.normal
     return -highest(m, d, found.geom2, -n) - highest(m, d, found.geom1, n)
@@ -166,9 +166,7 @@ def odd():
 
 @pytest.mark.parametrize("place", PLACES)
 def test_distances_of_points_lines_and_flat_hulls_are_finite_and_consistent(odd, place):
-    """Points, lines and flat hulls have equal poses, and sizes that differ by
-    1e8.
-    """
+    """The shapes have equal poses, and sizes that differ by a factor of 1e8."""
     d = rb.make_data(odd)
     dist = {}
     for first, second in itertools.product(DEGENERATE, repeat=2):
@@ -183,7 +181,7 @@ def test_distances_of_points_lines_and_flat_hulls_are_finite_and_consistent(odd,
         assert np.abs(apart).max() < 1e-12 * size
         back = rb.distance(odd, d, f"b {second}", f"a {first}")
         assert back.distance == pytest.approx(found.distance, abs=2e-9 * size)
-    for other in DEGENERATE:  # three geometries describe the same body
+    for other in DEGENERATE:  # three names of the same body
         for same in ("hull", "repeated"):
             assert dist[other, same] == pytest.approx(dist[other, "box"], abs=1e-9, rel=1e-9)
 
@@ -208,7 +206,7 @@ def test_distances_of_points_lines_and_flat_hulls_are_finite_and_consistent(odd,
         ("needle", "box", "same", -0.1 - 1e-7),
     ],
 )
-def test_distances_equal_known_distances(odd, first, second, place, expected):
+def test_distances_of_degenerate_shapes_equal_closed_forms(odd, first, second, place, expected):
     d = rb.make_data(odd)
     put(odd, d, f"b {second}", *PLACES[place])
     found = measured(odd, d, f"a {first}", f"b {second}")
@@ -222,8 +220,8 @@ def test_distances_equal_known_distances(odd, first, second, place, expected):
         ((-1.19, 2.63, -4.76), (-1.47, 1.76, 0.42)),
     ],
 )
-def test_the_points_of_an_overlap_lie_on_the_face_of_least_depth(pos, turn):
-    """Newton's method finds one side of A - B; EPA ends at another side with less depth."""
+def test_an_overlap_is_measured_at_the_face_of_least_depth(pos, turn):
+    """Newton's method finds one face of A - B, but EPA finds another face with less depth."""
     radius, half, edges = 2.5147, 4.43585, np.array([0.0867, 0.43485, 0.4376])
     m = system({"tube": rb.Cylinder(radius, 2.0 * half), "box": rb.Box(tuple(2.0 * edges))})
     d, R = rb.make_data(m), Rotation.from_rotvec(turn)
@@ -235,8 +233,8 @@ def test_the_points_of_an_overlap_lie_on_the_face_of_least_depth(pos, turn):
     assert (np.abs(R.inv().apply(found.point2 - pos)) < edges + 1e-9).all()
 
 
-def test_the_farthest_corner_of_a_large_hull_is_found_by_climbing():
-    """Interior points are dropped, and the result equals a search over all points."""
+def test_hill_climbing_finds_the_farthest_corner_of_a_large_hull():
+    """The result equals a search over all points; interior points were dropped."""
     rng = np.random.default_rng(3)
     ball = rng.normal(size=(400, 3))
     ball[:200] /= np.linalg.norm(ball[:200], axis=1)[:, None]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Signed distances to solids agree with samples of their surfaces and with their gradient."""
+"""Signed distances of points to solids agree with samples of the surfaces and with gradients."""
 
 import numpy as np
 import pytest
@@ -33,7 +33,7 @@ def grid(low, high):
 
 
 def disc(radius):
-    """Return points of a disc (n, 2), no farther apart than STEP."""
+    """Return points (n, 2) of a disc, at most STEP apart."""
     rings = [
         radius * share * np.column_stack([np.cos(turn), np.sin(turn)])
         for share in grid(0.0, 1.0)
@@ -50,7 +50,7 @@ def tube(radius, half):
 
 
 def ball(radius, centre=0.0):
-    """Return points of a sphere around (0, 0, centre)."""
+    """Return points of a sphere's surface around (0, 0, centre)."""
     turn, tilt = np.meshgrid(grid(0.0, 2.0 * np.pi), grid(0.0, np.pi))
     across = radius * np.sin(tilt.ravel())
     x, y = across * np.cos(turn.ravel()), across * np.sin(turn.ravel())
@@ -58,7 +58,7 @@ def ball(radius, centre=0.0):
 
 
 def surface(name):
-    """Return samples of a surface: each of its points is within STEP of a sample."""
+    """Return samples of a surface, within STEP of each of its points."""
     kind, (a, b, c) = SIZES[name]
     if kind == GeomType.SPHERE:
         return ball(a)
@@ -79,7 +79,7 @@ def surface(name):
 
 
 def inside(name, x):
-    """Return whether each point is inside the solid, by definition."""
+    """Return whether each point is inside the solid, from the solid's definition."""
     kind, (a, b, c) = SIZES[name]
     across = np.hypot(x[:, 0], x[:, 1])
     if kind == GeomType.SPHERE:
@@ -99,7 +99,7 @@ def points(name, number=3000):
 
 @each_closed_solid
 def test_distances_agree_with_samples_of_the_surface(name):
-    """No sample is nearer than the distance; the nearest sample is at most STEP farther."""
+    """No sample is nearer than the distance, and the nearest one is at most STEP farther."""
     x = points(name)
     nearest, _ = cKDTree(surface(name)).query(x)
     ours = np.array([at(name, point)[0] for point in x])
@@ -112,7 +112,7 @@ def test_distances_agree_with_samples_of_the_surface(name):
 
 @each_solid
 def test_the_direction_is_the_gradient_and_a_unit_vector(name):
-    """Points near a ridge, where the direction jumps, have no gradient and are left out."""
+    """Points near ridges are left out, because the direction jumps there."""
     h = 1e-6
     smooth = 0
     for x in points(name, 1000):
@@ -121,7 +121,7 @@ def test_the_direction_is_the_gradient_and_a_unit_vector(name):
         sides = [[at(name, x + sign * h * e) for sign in (1, -1)] for e in np.eye(3)]
         if all(np.allclose(side[1], away, atol=1e-3) for pair in sides for side in pair):
             slope = [(plus[0] - minus[0]) / (2 * h) for plus, minus in sides]
-            # errors: truncation h^2 / r^2 for radii of curvature r > 0.01, and rounding 1e-16 / h
+            # the errors are h^2 / r^2 for radii of curvature r > 0.01, and rounding of 1e-16 / h
             assert slope == pytest.approx(away, abs=1e-7)
             smooth += 1
     assert smooth > 990
@@ -129,7 +129,7 @@ def test_the_direction_is_the_gradient_and_a_unit_vector(name):
 
 @each_solid
 def test_the_direction_leads_to_the_surface(name):
-    """Outside, the direction is the same at twice the distance."""
+    """At twice the distance outside the direction is the same."""
     for x in points(name, 1000):
         dist, away = at(name, x)
         if dist > 0.0:
@@ -151,7 +151,7 @@ def test_mirrored_points_have_equal_distances_and_mirrored_directions(name):
 
 @each_solid
 def test_ridges_corners_and_the_centre_have_a_direction(name):
-    """Where the direction is not unique, a valid direction is returned, never NaN."""
+    """If the direction is not unique, the result is one valid direction, never NaN."""
     kind, (a, b, c) = SIZES[name]
     halves = (a, b, c) if kind == GeomType.BOX else (a, a, a if kind == GeomType.SPHERE else b)
     for x in np.array(np.meshgrid(*([-1.0, -0.0, 0.0, 1.0],) * 3)).reshape(3, -1).T:
@@ -159,7 +159,7 @@ def test_ridges_corners_and_the_centre_have_a_direction(name):
             dist, away = at(name, place)
             assert np.isfinite(dist)
             assert np.linalg.norm(away) == pytest.approx(1.0, abs=1e-14)
-            # the distance grows by h along the direction, also from a ridge
+            # along the direction the distance grows by h, even from a ridge
             h = 1e-6
             assert at(name, place + h * away)[0] - dist == pytest.approx(h, abs=1e-13)
 

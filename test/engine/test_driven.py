@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Joints whose motion is a given function of time: v_J = S qd + sigma(t)."""
+"""Driven joints have a given function of time as their motion: v_J = S qd + sigma(t)."""
 
 import numpy as np
 import pytest
@@ -26,7 +26,7 @@ def trajectory(kind, periodic=False):
 
 
 def system(kind, motion=None, reverse=False):
-    """Return a chain of three bodies: a hinge, a joint that `motion` drives, and a hinge."""
+    """Return a chain of a hinge, a joint with a prescribed motion (or None), and a hinge."""
     axes = dict(AXES) if kind in ("universal", "rack_pinion") else {"axis": AXES["axis"]}
     ends = ("b", "a") if reverse else ("a", "b")
     builder = rb.SystemBuilder("driven").body("a", BODY).body("b", BODY).body("c", BODY)
@@ -39,12 +39,12 @@ def system(kind, motion=None, reverse=False):
     if motion is not None:
         builder.drive("given", motion)
     m = rb.build(builder)
-    m.opt.integrator = "euler"  # damping is explicit, as in the partitioned equations
+    m.opt.integrator = "euler"  # with explicit damping
     return m
 
 
 def at(m, time, push=0.0):
-    """Return Data at a time and at a state of the free joints; `push` acts on the driven body."""
+    """Return Data at a time [s], with a fixed state of the free joints; `push` acts on body b."""
     d = rb.make_data(m)
     d.xfrc_applied[2] = push
     d.time = time
@@ -58,7 +58,7 @@ def at(m, time, push=0.0):
 @pytest.mark.parametrize("reverse", [False, True], ids=["forward", "reversed"])
 @pytest.mark.parametrize("kind", TYPES)
 def test_a_driven_joint_moves_like_a_free_joint_with_the_same_acceleration(kind, reverse):
-    """The free joint gets q, qd, qdd of the driven joint; a dense solve gives all other qacc."""
+    """The free joint gets the driven joint's q, qd, qdd; dense algebra gives the other qacc."""
     m, free = system(kind, trajectory(kind), reverse), system(kind, None, reverse)
     assert (m.nq, m.nv, m.njnt, m.nvall) == (2, 2, 3, 2 + coordinates(kind))
     d, e = at(m, 0.77), rb.make_data(free)
@@ -87,7 +87,7 @@ def test_a_driven_joint_moves_like_a_free_joint_with_the_same_acceleration(kind,
 
 
 @pytest.mark.parametrize("periodic", [False, True], ids=["once", "again-and-again"])
-def test_a_trajectory_runs_through_its_samples(periodic):
+def test_a_trajectory_passes_through_its_samples(periodic):
     motion = trajectory("universal", periodic)
     m = system("universal", motion)
     for time, row in zip(motion.times, motion.positions, strict=True):
@@ -103,7 +103,7 @@ def test_a_trajectory_runs_through_its_samples(periodic):
 
 @pytest.mark.parametrize("periodic", [False, True], ids=["once", "again-and-again"])
 def test_velocity_and_acceleration_of_a_trajectory_are_its_derivatives(periodic):
-    """Central differences over 2e-5 s: truncation h^2 and rounding eps / h are about 1e-9."""
+    """For differences over 2e-5 s, truncation h^2 and rounding eps / h are about 1e-9."""
     m = system("cylindrical", trajectory("cylindrical", periodic))
     h = 1e-5
     for time in (0.2, 0.5, 1.3, 1.9, 3.3):
@@ -121,11 +121,11 @@ def swing(t, q, qd, qdd):
 
 @pytest.fixture(scope="session", autouse=True)
 def compiled_motion():
-    """Compile the motion when a test runs, not in each process that collects the tests."""
+    """Compile the motion only if tests run, not while they are collected."""
     rb.register_motion("test_swing")(swing)
 
 
-def test_a_function_drives_a_joint():
+def test_a_registered_function_can_drive_a_joint():
     d = at(system("revolute", "test_swing"), 0.7)
     expected = (0.4 * np.sin(2.1), 1.2 * np.cos(2.1), -3.6 * np.sin(2.1))
     given = (d.qpos_all[2], d.qvel_all[2], d.qacc_all[2])
@@ -140,7 +140,7 @@ def test_an_unknown_motion_and_a_wrong_number_of_coordinates_are_refused():
 
 
 def end_position(m, integrator, h):
-    """Return qpos after 0.4 s."""
+    """Return qpos after 0.4 s with an integrator and a timestep h."""
     m = m.replaced()
     m.opt.integrator, m.opt.timestep = integrator, h
     d = rb.make_data(m)
@@ -150,8 +150,8 @@ def end_position(m, integrator, h):
 
 
 @pytest.mark.parametrize(("integrator", "order"), [("euler", 1), ("rk4", 4)])
-def test_integrators_keep_their_order(integrator, order):
-    """Runge-Kutta evaluates the motion at the times of its trial states."""
+def test_integrators_keep_their_order_with_driven_joints(integrator, order):
+    """Runge-Kutta must evaluate the motion at the times of its trial states."""
     m = system("revolute", "test_swing")
     exact = end_position(m, "rk4", 1e-4)
     errors = [np.abs(end_position(m, integrator, h) - exact).max() for h in (0.02, 0.01)]
@@ -159,7 +159,7 @@ def test_integrators_keep_their_order(integrator, order):
 
 
 @pytest.mark.parametrize("integrator", ["euler", "implicit_damping", "rk4"])
-def test_n_steps_and_n_single_steps_leave_equal_bits(integrator):
+def test_n_steps_at_once_and_n_single_steps_give_equal_bits(integrator):
     m = system("helical", trajectory("helical"))
     m.opt.integrator = integrator
     d, e = rb.make_data(m), rb.make_data(m)
@@ -167,7 +167,7 @@ def test_n_steps_and_n_single_steps_leave_equal_bits(integrator):
     for _ in range(50):
         rb.step(m, e)
     assert np.array_equal(d.buffer, e.buffer)
-    # driven positions are new, like qpos; derived fields belong to the start of the last step
+    # after a step driven positions are new, but derived fields belong to the step's start
     moved = d.xpos.copy()
     rb.kinematics(m, d)
     assert np.array_equal(d.qpos_all, e.qpos_all)
@@ -175,7 +175,7 @@ def test_n_steps_and_n_single_steps_leave_equal_bits(integrator):
 
 
 def test_a_force_does_not_change_a_prescribed_motion():
-    """A force on the driven body accelerates only the other bodies."""
+    """A force on the driven body changes only the motion of other bodies."""
     m = system("prismatic", trajectory("prismatic"))
     free, pushed = at(m, 0.5), at(m, 0.5, push=50.0)
     assert np.array_equal(free.xpos, pushed.xpos)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""qfrc_driven, the force of a joint driven over time: after forward, step and inverse.
+"""qfrc_driven has the force of a joint driven over time after forward, step and inverse.
 
-The oracle is a twin in which the joint is free. Under the computed force it has the same motion.
+The reference is a system in which the joint is free; the computed force gives the same motion.
 """
 
 import numpy as np
@@ -23,7 +23,7 @@ LOOPS = {
 
 
 class Twins:
-    """A Model with a driven joint, and the same Model with the joint free."""
+    """Model m, Data d with a driven joint; Model `free`, Data e in which the joint is free."""
 
     def __init__(self, driven, free, joint, seed=0):
         self.m, self.free, self.joint = driven, free, joint
@@ -31,7 +31,7 @@ class Twins:
         self.d.time = 0.3
         rb.forward(driven, self.d)
         rng, dof = np.random.default_rng(seed), free.jnt_dofadr[free.jnt_id(joint)]
-        # positions and velocities that close the loop at the motion of the driven joint
+        # give both Data a state that closes the loop at the driven joint's motion
         start = free.qpos0.copy()
         k = driven.jnt_id(joint)
         start[free.jnt_qposadr[free.jnt_id(joint)]] = self.d.qpos_all[driven.jnt_qposadr_all[k]]
@@ -52,11 +52,11 @@ class Twins:
             self.e.xfrc_applied[free.body_id(name)] = self.d.xfrc_applied[i]
 
     def others(self):
-        """Return the joints that have a dof in both Models."""
+        """Return the names of the joints that have a dof in both Models."""
         return [self.m.jnt_names[j] for j in self.m.dof_jntid]
 
     def close(self, forces, drive):
-        """Compare the accelerations of both Models under these joint forces and drive force."""
+        """Assert equal accelerations if e gets these forces, and `drive` at its free joint."""
         for name in self.others():
             j, i = self.m.jnt_id(name), self.free.jnt_id(name)
             self.e.qfrc_applied[self.free.jnt_dofadr[i]] = forces[self.m.jnt_dofadr[j]]
@@ -75,23 +75,23 @@ def loop(request):
     return Twins(rb.build(system().drive(joint, motion)), rb.build(system()), joint)
 
 
-def test_the_force_after_forward_moves_a_free_joint_in_the_same_way(loop):
+def test_qfrc_driven_after_forward_gives_a_free_joint_the_same_motion(loop):
     rb.forward(loop.m, loop.d)
     loop.close(loop.d.qfrc_applied, loop.d.qfrc_driven[0])
 
 
-def test_the_force_after_inverse_with_xfrc_moves_a_free_joint_in_the_same_way(loop):
-    """The drive's force differs, as inverse dynamics chooses the forces of the other joints."""
+def test_qfrc_driven_after_inverse_with_xfrc_gives_a_free_joint_the_same_motion(loop):
+    """Inverse dynamics chooses the forces of the other joints, so the drive's force differs."""
     rb.forward(loop.m, loop.d)
     rb.inverse_with_xfrc(loop.m, loop.d)
     loop.close(loop.d.qfrc_inverse, loop.d.qfrc_driven[0])
-    # inverse ignores xfrc_applied: joint forces replace it
+    # inverse ignores xfrc_applied
     rb.inverse(loop.m, loop.d)
     loop.d.xfrc_applied, loop.e.xfrc_applied = 0.0, 0.0
     loop.close(loop.d.qfrc_inverse, loop.d.qfrc_driven[0])
 
 
-def test_the_force_after_a_step_belongs_to_the_start_of_the_step(loop):
+def test_qfrc_driven_after_a_step_belongs_to_its_start(loop):
     twin = loop.d.copy()
     rb.forward(loop.m, twin)
     rb.step(loop.m, loop.d)
@@ -99,7 +99,7 @@ def test_the_force_after_a_step_belongs_to_the_start_of_the_step(loop):
 
 
 def following(driven):
-    """Return a tree in which joint4 and joint5 follow joint2, which is driven or free."""
+    """Return a tree in which joint4 and joint5 mimic joint2, which is driven or free."""
     from dataclasses import replace
 
     description = trees.auto_tree(6, 1.3, kinds=trees.SIMPLE, seed=6, damping=0.0)
@@ -112,7 +112,7 @@ def following(driven):
     return rb.build(replace(description, joints=tuple(joints)))
 
 
-def test_a_drive_moves_the_joints_that_follow_it():
+def test_qfrc_driven_includes_the_forces_of_mimic_joints():
     twins = Twins(following(True), following(False), "joint2")
     assert (twins.m.ndrive, twins.free.nmimic) == (3, 2)
     rb.forward(twins.m, twins.d)
@@ -123,8 +123,8 @@ def test_a_drive_moves_the_joints_that_follow_it():
     twins.close(twins.d.qfrc_inverse, twins.d.qfrc_driven[leader])
 
 
-def test_a_geared_follower_loads_the_drive():
-    """A gear loads a mimic joint; the drive of its leader carries this force times the ratio."""
+def test_a_gear_at_a_mimic_joint_loads_the_drive():
+    """The drive of the leader gets the gear's force on the mimic joint times the mimic ratio."""
 
     def geared(driven):
         s = mechanisms.five_bar(passive=False)
@@ -145,7 +145,7 @@ def test_a_geared_follower_loads_the_drive():
 
 
 def test_virtual_power_is_balanced():
-    """The power of all forces, drives included, is the rate of kinetic and potential energy."""
+    """The power of all forces and drives is the rate of kinetic and potential energy."""
     system, joint, motion = LOOPS["five_bar"]
     twins = Twins(rb.build(system().drive(joint, motion)), rb.build(system()), joint)
     m, d = twins.m, twins.d
@@ -164,8 +164,8 @@ def test_virtual_power_is_balanced():
 
 
 @pytest.mark.parametrize("seed", range(2))
-def test_inverse_with_xfrc_returns_the_applied_forces(seed):
-    """In a tree with mimic joints and xfrc_applied, inverse after forward gives qfrc_applied."""
+def test_inverse_with_xfrc_after_forward_returns_the_applied_forces(seed):
+    """The tree has mimic joints and external forces."""
     m = following(False)
     d = rb.make_data(m)
     states.randomise(m, d, seed)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Every robot of example-robot-data falls for a second with default options."""
+"""Every robot of example-robot-data can fall for a second with default options."""
 
 import numpy as np
 from support import pairs, robots
@@ -8,19 +8,19 @@ import rbdyn_ros as rb
 
 pytestmark = robots.needs_robots
 
-#: neck_roll of iCub has an inertia of 2e-13 kg m^2: rounding spoils its articulated inertia.
+#: Joint neck_roll of iCub has an inertia of 2e-13 kg m^2, less than the rounding errors.
 ILL = ("icub.urdf",)
 
 
 def beyond(m, qpos):
-    """Return the distance of each limited joint beyond its limit, 0 inside."""
+    """Return how far each joint is beyond its limit; 0 within limits or without limits."""
     q = qpos[m.jnt_qposadr]
     r = np.maximum(np.maximum(m.jnt_range[:, 0] - q, q - m.jnt_range[:, 1]), 0.0)
     return np.where(m.jnt_limited, r, 0.0)
 
 
 def total_energy(m, d):
-    """Return kinetic and potential energy, with the energy of limit springs, k = I / (t z)^2."""
+    """Return the energy, including the energy of limit springs with k = I / (t z)^2 [J]."""
     rb.forward(m, d)
     rb.energy(m, d)
     t = np.maximum(m.jnt_solref[:, 0], 2.0 * m.opt.timestep)
@@ -44,8 +44,8 @@ def test_a_falling_robot_gains_no_energy(path, base):
     assert np.isfinite(d.qvel).all()
     if path.name not in ILL:
         assert d.nbad == 0
-    # damping and limits remove energy; a first-order step may add a small share of the energy
-    # that the fall exchanges
-    exchanged = 9.81**2 * m.body_mass.sum()  # m g h of a fall of one second is half of this
+    # damping and limits remove energy; first-order steps may add a small part of the exchanged
+    # energy
+    exchanged = 9.81**2 * m.body_mass.sum()  # twice m g h of a fall of one second
     gained = max(np.diff(energies))
     assert gained <= 1e-3 * exchanged

@@ -16,14 +16,14 @@ each_integrator = pytest.mark.parametrize("integrator", ["implicit_damping", "im
 
 
 def body(com=OFF_CENTRE):
-    """Return a Model of a free body with its centre of mass at `com` in its frame."""
+    """Return a Model of a free body whose centre of mass is at `com` in the body's frame."""
     inertia = rb.shapes.box((0.1, 0.2, 0.3), mass=2.0, at=rb.pose(com, rpy=(0.4, 0.2, -0.9)))
     system = rb.SystemBuilder("free", base="world").body("body", inertia)
     return rb.build(system.joint("free", "floating", "world", "body", rpy=(0.3, -0.5, 0.7)))
 
 
 def momentum(m, d):
-    """Return linear and angular momentum of all bodies about the world's origin, and energy."""
+    """Return total linear momentum, angular momentum about the world's origin, and energy."""
     d = d.copy()
     rb.forward(m, d)
     P, L, twice = np.zeros(3), np.zeros(3), 0.0
@@ -48,8 +48,8 @@ def check_momentum(before, after):
 @each_integrator
 @pytest.mark.parametrize("com", [(0.0, 0.0, 0.0), OFF_CENTRE])
 @pytest.mark.parametrize("turn", [1e-9, 0.01, 0.3])
-def test_a_body_that_tumbles_keeps_energy_and_momentum(turn, com, integrator):
-    """Simo and Wong's equations hold exactly, up to 0.3 rad in a step for 10,000 steps."""
+def test_a_tumbling_body_keeps_energy_and_momentum(turn, com, integrator):
+    """Steps by Simo and Wong's equations conserve both, for 10,000 steps of up to 0.3 rad."""
     m = body(com)
     m.opt.gravity, m.opt.integrator = (0.0, 0.0, 0.0), integrator
     d = rb.make_data(m)
@@ -64,7 +64,7 @@ def test_a_body_that_tumbles_keeps_energy_and_momentum(turn, com, integrator):
     assert after[2] == pytest.approx(before[2], rel=1e-9)
 
 
-def test_a_step_in_flight_is_of_second_order():
+def test_steps_in_flight_are_of_second_order():
     m = body()
     m.opt.gravity = 0.0, 0.0, 0.0
 
@@ -81,8 +81,8 @@ def test_a_step_in_flight_is_of_second_order():
     assert np.log2(errors[1] / errors[2]) == pytest.approx(2.0, abs=0.05)
 
 
-def test_the_centre_of_mass_falls_straight_down():
-    """The centre of mass makes Euler's step of free fall, wherever the frame of the body is."""
+def test_the_centre_of_mass_of_a_tumbling_body_falls_straight_down():
+    """The centre of mass, away from the body's origin, makes Euler steps of free fall."""
     m = body()
     d = rb.make_data(m)
     d.qvel[3:] = 5.0, 20.0, 3.0
@@ -97,14 +97,14 @@ def test_the_centre_of_mass_falls_straight_down():
 
 @pytest.mark.parametrize(("restitution", "seed"), [(0.5, 4), (0.5, 8), (0.9, 0), (0.9, 5)])
 def test_a_steel_part_that_bounces_gains_no_energy(restitution, seed):
-    """A box of 3 x 6 x 20 mm with defaults leaves the floor with more than 100 rad/s."""
+    """The part is a box of 3 x 6 x 20 mm, which leaves the floor with more than 100 rad/s."""
     size = np.array([0.003, 0.006, 0.020])
     surface = rb.Surface(restitution=restitution)
     m = rb.build(touching.free(rb.Box(tuple(size)), 7850 * np.prod(size), surface))
     d = touching.placed(m, [0.0, 0.0, 0.5], Rotation.random(random_state=seed))
     start, fastest = states.energy(m, d.copy()), 0.0
     with warnings.catch_warnings():
-        # the box turns by more than 0.5 rad in a step
+        # the part turns by more than 0.5 rad in a step, which causes a warning
         warnings.simplefilter("ignore", RuntimeWarning)
         for _ in range(100):
             rb.step(m, d, 5)
@@ -113,12 +113,12 @@ def test_a_steel_part_that_bounces_gains_no_energy(restitution, seed):
     assert fastest > 100.0
 
 
-# the box turns by more than 0.5 rad in a step
+# the part may turn by more than 0.5 rad in a step, which causes a warning
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
 @pytest.mark.parametrize("friction", [0.0, 0.5])
 @pytest.mark.parametrize("integrator", INTEGRATORS)
 def test_an_elastic_impact_of_a_spinning_part_adds_no_energy(integrator, friction):
-    """The part turns by 0.2 rad a step. Gyroscopic torque in the impact would add up to 160 %."""
+    """The part turns by 0.2 rad in a step; gyroscopic torque in impacts would add up to 160 %."""
     part, impacts = rb.Box((0.003, 0.006, 0.020)), 0
     m = rb.build(touching.free(part, 0.003, rb.Surface(restitution=1.0, friction=friction)))
     m.opt.gravity, m.opt.integrator = (0.0, 0.0, 0.0), integrator
@@ -137,7 +137,7 @@ def test_an_elastic_impact_of_a_spinning_part_adds_no_energy(integrator, frictio
 
 
 def linked(held):
-    """Return a Model of two elastic boxes, joined by a hinge or attached to each other."""
+    """Return a Model of two elastic boxes, attached to each other if `held`, else hinged."""
     size, skin = (0.1, 0.2, 0.3), rb.Surface(restitution=1.0, friction=0.0)
     if held:
         boxes = [
@@ -159,7 +159,7 @@ def linked(held):
 
 
 def thrown(m, held, speed, seed):
-    """Return Data in which the boxes turn about a random axis and fall."""
+    """Return Data in which the two boxes rotate about a random axis and fall."""
     rng, turn = np.random.default_rng(seed), Rotation.random(random_state=seed)
     d, w = rb.make_data(m), rng.normal(size=3)
     w *= speed / np.linalg.norm(w)
@@ -176,8 +176,8 @@ def thrown(m, held, speed, seed):
 @pytest.mark.parametrize(
     ("held", "integrator"), [(True, "implicit_damping"), *((False, name) for name in INTEGRATORS)]
 )
-def test_an_elastic_impact_of_a_spinning_robot_adds_no_energy(held, integrator):
-    """The error is of first order in the 0.03 rad of a step: Coriolis forces added up to 2 %."""
+def test_an_elastic_impact_of_a_spinning_two_link_robot_adds_no_energy(held, integrator):
+    """The robot turns by 0.03 rad in a step; Coriolis forces in impacts once added up to 2 %."""
     m, impacts, speed = linked(held), 0, 30.0
     m.opt.integrator = integrator
     for seed in range(12):
@@ -196,7 +196,7 @@ def test_an_elastic_impact_of_a_spinning_robot_adds_no_energy(held, integrator):
 
 
 def in_space(friction=0.5, restitution=0.3):
-    """Return a Model of two free boxes without gravity and floor."""
+    """Return a Model of two free boxes, without gravity and without a floor."""
     skin = rb.Surface(friction=friction, restitution=restitution)
     objects = [
         rb.Object(name, rb.Box((0.1, 0.2, 0.3)), mass=mass, surface=skin, pose=rb.pose(place))
@@ -223,7 +223,7 @@ def test_bodies_that_collide_in_space_keep_their_momentum():
 
 
 def test_a_body_tumbles_the_same_while_other_bodies_touch():
-    """The motion of a flying body agrees to 1e-12 with and without a contact of another body."""
+    """A contact between other bodies changes the motion by at most 1e-12."""
     shape, ends = rb.Box((0.1, 0.2, 0.3)), []
     for low in (0.05, 1.0):
         objects = [
@@ -240,7 +240,7 @@ def test_a_body_tumbles_the_same_while_other_bodies_touch():
 
 
 def test_rk4_keeps_its_order_while_other_bodies_touch():
-    """A ball that touches the floor leaves the motion of a pendulum and a free ball unchanged."""
+    """Only the ball on the floor makes Euler steps; a pendulum and a free ball do not."""
     arm = rb.SystemBuilder("arm", base="ground")
     rod = rb.shapes.box((0.03, 0.03, 0.3), mass=1.0, at=rb.pose((0.0, 0.0, -0.15)))
     arm.body("upper", rod).body("lower", rod)
@@ -263,7 +263,7 @@ def test_rk4_keeps_its_order_while_other_bodies_touch():
 
 
 def jumper():
-    """Return a Model of a trunk with two legs of two links, and a ball that flies at it."""
+    """Return a Model of a free trunk with two legs of two links each, and a ball."""
     rod = rb.shapes.box((0.05, 0.05, 0.3), mass=0.5, at=rb.pose((0.0, 0.02, -0.15)))
     robot = rb.SystemBuilder("jumper", base="trunk")
     robot.body("trunk", rb.shapes.box((0.4, 0.2, 0.1), mass=4.0, at=rb.pose((0.05, 0.0, 0.02))))
@@ -285,7 +285,7 @@ def jumper():
 
 @pytest.mark.parametrize("integrator", ["rk4", "implicit_midpoint"])
 def test_a_robot_hit_by_a_ball_keeps_its_momentum(integrator):
-    """This is SimBenchmark's test of momentum: a floating robot and a ball, at 1 ms."""
+    """As in SimBenchmark's momentum test, a ball hits a floating robot, with steps of 1 ms."""
     m = jumper()
     m.opt.integrator = integrator
     d = rb.make_data(m)
@@ -299,7 +299,7 @@ def test_a_robot_hit_by_a_ball_keeps_its_momentum(integrator):
     check_momentum(before, momentum(m, d))
 
 
-def test_specialised_steps_and_their_derivatives_match_the_drift_of_flight():
+def test_specialised_steps_and_derivatives_agree_with_the_engine_in_flight():
     m = body()
     fast = rb.specialize(m, ["step", "step_derivatives"])
     d = rb.make_data(m)
@@ -323,7 +323,7 @@ def test_specialised_steps_and_their_derivatives_match_the_drift_of_flight():
         assert by_state[6:, 6 + k] == pytest.approx(slope, rel=1e-6, abs=1e-6)
 
 
-def test_one_warning_names_a_body_that_turns_too_fast():
+def test_a_body_that_turns_too_fast_causes_one_warning_with_its_name():
     m = in_space()
     d = rb.make_data(m)
     d.qvel[9:] = 0.0, 0.0, 600.0
@@ -335,7 +335,7 @@ def test_one_warning_names_a_body_that_turns_too_fast():
     assert d.nfast == 2
 
 
-def test_one_warning_names_a_body_whose_state_is_no_longer_finite():
+def test_a_body_whose_state_becomes_nan_causes_one_warning_with_its_name():
     m = in_space()
     d = rb.make_data(m)
     d.xfrc_applied[2, 0] = np.nan

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""For any values in a Data, kernels stay within their arrays and terminate.
+"""Whatever numbers a Data contains, kernels stay within their arrays and terminate.
 
-Compiled kernels do not check indices, so a failure here is a crash or a hang.
+Compiled kernels do not check indices, so failures here are crashes or hangs.
 """
 
 import numpy as np
@@ -12,7 +12,7 @@ from support.systems import everything, register
 import rbdyn_ros as rb
 from rbdyn_ros.model.declared.data_fields import DATA_FIELDS
 
-#: Integer fields of the state: results depend on them.
+#: Names of integer fields of the state, on which results depend.
 STATE = (
     *(
         "drive_mode",
@@ -26,7 +26,7 @@ STATE = (
     ),
     *("nstick", "stick_key", "nunsolved"),
 )
-#: Integer fields that kernels write.
+#: Names of integer fields that kernels write before reading.
 INTS = [field.name for field in DATA_FIELDS if field.kind == "int" and field.name not in STATE]
 
 HOSTILE = (-1, 2**40, -(2**63))
@@ -43,7 +43,7 @@ CALLS = (
 
 
 def driven():
-    """Return a tree without constraints in which two joints have a prescribed motion."""
+    """Return a tree without constraints, in which two joints have drive modes."""
     m = trees.build(trees.auto_tree(6, 1.5, seed=2))
     d = rb.make_data(m)
     d.qpos[:], d.qvel[:] = 0.3, 0.2
@@ -68,7 +68,7 @@ def all_parts():
 
 
 def pile():
-    """Return two cubes that touch each other; one has a drive mode."""
+    """Return a Model and Data of two cubes that touch each other; one cube has a drive mode."""
     system = rb.SystemBuilder("pile", base="world").floor()
     for name, kind in (("low", "planar"), ("high", "floating")):
         system.body(name, rb.shapes.box((0.1, 0.1, 0.1), mass=1.0))
@@ -88,7 +88,7 @@ def system(request):
 
 
 def results(m, d, forge):
-    """Return, for each of CALLS from the same state, all fields of Data by name."""
+    """Return all fields of Data by name after each of CALLS, each on a forged copy of d."""
     left = []
     for call in CALLS:
         each = d.copy()
@@ -100,8 +100,8 @@ def results(m, d, forge):
 
 
 @pytest.mark.parametrize("value", HOSTILE)
-def test_no_result_depends_on_old_whole_numbers(system, value):
-    """Kernels write every index, rank and counter before they read it."""
+def test_no_result_depends_on_old_integers_in_a_data(system, value):
+    """Kernels write every index, rank and counter before reading the number."""
     m, d = system
 
     def forge(each):
@@ -117,7 +117,7 @@ def test_no_result_depends_on_old_whole_numbers(system, value):
 
 @pytest.mark.parametrize("seed", range(3))
 def test_random_bits_in_a_buffer_cause_no_crash_or_hang(system, seed):
-    """Random bits in a buffer are no more than a wrong state."""
+    """The engine treats random bits in a buffer as a wrong state."""
     m, d = system
     bits = np.random.default_rng(seed).integers(-(2**63), 2**63, len(d.buffer), np.int64)
 
@@ -127,7 +127,7 @@ def test_random_bits_in_a_buffer_cause_no_crash_or_hang(system, seed):
     results(m, d, forge)
 
 
-def test_the_rank_without_constraints_is_bounded(system):
+def test_a_forged_rank_of_the_constraints_is_corrected(system):
     m, d = system
     each = d.copy()
     each.row_rank = 7
@@ -135,7 +135,7 @@ def test_the_rank_without_constraints_is_bounded(system):
     assert each.efc_rank <= min(m.nefc, m.nv)
 
 
-def test_more_remembered_contacts_than_fit_cause_no_crash(system):
+def test_a_forged_count_of_remembered_contacts_causes_no_crash(system):
     m, d = system
     each = d.copy()
     each.nstick = 2**62

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A table in a robot's own URDF, which its first moving link touches only on request."""
+"""A robot's first moving link touches a table in the robot's URDF only on request."""
 
 import numpy as np
 import pytest
@@ -16,8 +16,8 @@ INERTIAL = (
     '<inertial><origin xyz="0.5 0 0"/><mass value="1"/>'
     '<inertia ixx="0.01" iyy="0.1" izz="0.1" ixy="0" ixz="0" iyz="0"/></inertial>'
 )
-#: A boom rotates about y at a height of 1 m; the top of the table is at 0.6 m. The post overlaps
-#: the boom.
+#: A boom rotates about y on a post, at a height of 1 m, above a table whose top is at 0.6 m. The
+#: post overlaps the boom.
 URDF = f"""<robot name="boom">
 <link name="post">{BOX.format("post", "0 0 0.5", "0.1 0.1 1.1")}</link>
 <link name="table">{BOX.format("table", "0 0 0", "0.4 1 0.2")}</link>
@@ -35,14 +35,14 @@ WITH_TABLE = rb.Contact(obstacles=(), furniture=("table",))
 
 
 def end_of_fall(m):
-    """Return the angle by which the boom has turned down after 3 s."""
+    """Return the angle by which the boom has fallen after 3 s [rad]."""
     d = rb.make_data(m)
     rb.step(m, d, 3000)
     return float(d.qpos[0])
 
 
 def lies_on_the_table(m):
-    """Return whether the boom lies on the table's near or far edge, 0.05 m below its axis."""
+    """Return whether the boom, of half thickness 0.05 m, ends on an edge of the table."""
     near, far = 0.4, 0.8
     turns = [np.arctan2(0.4, x) - np.arcsin(0.05 / np.hypot(0.4, x)) for x in (near, far)]
     return end_of_fall(m) == pytest.approx(min(turns), abs=1e-3)
@@ -55,18 +55,18 @@ def scene_of(tmp_path, text=SCENE):
     return path
 
 
-def test_a_first_moving_link_passes_through_the_base_and_its_fixed_links():
+def test_a_first_moving_link_passes_through_links_fixed_to_its_base():
     for srdf in (False, DISABLED):
         turned = end_of_fall(rb.load_urdf(URDF, contact=NO_FLOOR, srdf=srdf))
         assert turned == pytest.approx(np.pi / 2, abs=0.2)
 
 
-def test_an_srdf_or_a_contact_lets_the_first_moving_link_touch_a_table():
+def test_an_srdf_or_an_rb_contact_lets_the_first_moving_link_touch_a_table():
     assert lies_on_the_table(rb.load_urdf(URDF, contact=NO_FLOOR, srdf=ENABLED))
     assert lies_on_the_table(rb.load_urdf(URDF, contact=WITH_TABLE, srdf=False))
 
 
-def test_a_scene_lets_the_first_moving_link_touch_a_table(tmp_path):
+def test_a_scene_file_lets_the_first_moving_link_touch_a_table(tmp_path):
     m = rb.load(scene_of(tmp_path))
     assert lies_on_the_table(m)
     several = (
@@ -80,7 +80,7 @@ def test_a_scene_lets_the_first_moving_link_touch_a_table(tmp_path):
     assert d.qpos[1] < 0.5
 
 
-def test_distances_include_the_table():
+def test_distances_and_collisions_include_the_table():
     m = rb.load_urdf(URDF, contact=WITH_TABLE, srdf=False)
     pairs = {frozenset((one.geom1, one.geom2)) for one in rb.collisions(m, rb.make_data(m), 10.0)}
     assert pairs == {frozenset(("boom_box", "table_box"))}
@@ -89,7 +89,7 @@ def test_distances_include_the_table():
 @pytest.mark.parametrize(
     ("names", "code"), [(("boom",), "bad-furniture"), (("tabel",), "unknown-geometry")]
 )
-def test_names_of_moving_or_unknown_links_as_furniture_are_refused(names, code):
+def test_moving_or_unknown_links_cannot_be_furniture(names, code):
     with refused(DescriptionError, code, "contact"):
         rb.load_urdf(URDF, contact=rb.Contact(furniture=names))
 

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Hybrid dynamics: some joints are moved by forces, others have a given motion.
+"""Hybrid dynamics: forces move some joints, and others have a given motion.
 
 Given accelerations are met exactly. With qfrc_drive added to qfrc_applied, forces alone cause the
-same motion; inverse dynamics and dense solves check it.
+same motion. Inverse dynamics and dense algebra are the references.
 """
 
 import copy
@@ -35,13 +35,13 @@ def coupled(seed):
 
 
 def geared(seed):
-    """Return a tree with a gear between three joints: an implicit constraint of full rank."""
+    """Return a tree with a gear between three joints, which is a constraint of full rank."""
     terms = (GearTerm("joint2"), GearTerm("joint5", -0.7), GearTerm("joint8", 0.4))
     return replace(tree(seed), constraints=(Gear("train", terms),))
 
 
 def looped(seed):
-    """Return a tree whose first and last links are connected by a ball joint: three equations."""
+    """Return a tree in which a ball joint closes a loop between the first and last links."""
     description = tree(seed)
     loop = trees.library_joint(
         "loop", "spherical", ("link1", rb.Pose()), ("link8", rb.Pose()), (0.0, 0.0, 1.0),
@@ -54,7 +54,7 @@ SYSTEMS = {"tree": tree, "couplings": coupled, "gear": geared, "loop": looped}
 
 
 def moving(system, seed):
-    """Return a Model, and a Data at a random state that the constraints allow."""
+    """Return a Model, and a Data in a random state that satisfies the constraints."""
     m = rb.build(SYSTEMS[system](seed))
     d = rb.make_data(m)
     rng = np.random.default_rng(seed)
@@ -68,7 +68,7 @@ def moving(system, seed):
 
 
 def own(m):
-    """Return the indices of the joints that have dofs."""
+    """Return the numbers of the joints that have dofs."""
     return np.flatnonzero(m.jnt_class == JointClass.FREE)
 
 
@@ -78,7 +78,7 @@ def own(m):
 @pytest.mark.parametrize("seed", range(4))
 @pytest.mark.parametrize("system", SYSTEMS)
 def test_given_accelerations_agree_with_a_dense_solve(system, seed):
-    """A dense solve gives the other accelerations, the drive forces and lambda."""
+    """Dense algebra gives the other accelerations, the drive forces and lambda."""
     m, d = moving(system, seed)
     rng = np.random.default_rng(seed + 50)
     chosen = rng.choice(own(m), 2, replace=False)
@@ -108,7 +108,7 @@ def test_given_accelerations_agree_with_a_dense_solve(system, seed):
 
 @pytest.mark.parametrize("system", SYSTEMS)
 def test_drive_forces_as_applied_forces_give_the_same_motion(system):
-    """With all joints in force mode and qfrc_drive in qfrc_applied the motion is the same."""
+    """Without drives, but with qfrc_drive in qfrc_applied, the motion is the same."""
     m, d = moving(system, 9)
     for j in own(m)[:2]:
         rb.set_drive(m, d, int(j), "acceleration", 1.5)
@@ -146,7 +146,7 @@ def test_joints_of_several_coordinates_can_be_driven(kind):
 
 @each_integrator
 @pytest.mark.parametrize("system", SYSTEMS)
-def test_a_velocity_is_reached_in_one_step(system, integrator):
+def test_a_driven_velocity_is_reached_in_one_step(system, integrator):
     m, d = moving(system, 3)
     m.opt.integrator = integrator
     j = int(own(m)[1])
@@ -158,7 +158,7 @@ def test_a_velocity_is_reached_in_one_step(system, integrator):
 
 @each_integrator
 @pytest.mark.parametrize("system", SYSTEMS)
-def test_a_position_is_reached_in_one_step(system, integrator):
+def test_a_driven_position_is_reached_in_one_step(system, integrator):
     m, d = moving(system, 3)
     m.opt.integrator = integrator
     j = int(own(m)[0])
@@ -174,7 +174,7 @@ def test_a_position_is_reached_in_one_step(system, integrator):
         assert d.qvel[v] == pytest.approx(speed, rel=1e-3 if m.nefc else 1e-9)
 
 
-def test_a_joint_without_a_target_keeps_its_motion():
+def test_a_drive_without_a_target_keeps_the_current_motion():
     m, d = moving("tree", 4)
     present = d.qpos[1], d.qvel[2]
     rb.set_drive(m, d, 0, "acceleration")
@@ -185,11 +185,10 @@ def test_a_joint_without_a_target_keeps_its_motion():
 
 
 @each_integrator
-def test_a_joint_that_follows_a_trajectory_moves_like_a_driven_joint(integrator):
-    """joint2 in position mode moves like the same joint driven over time (RBDA eq 3.30).
+def test_a_joint_in_position_mode_moves_like_a_joint_driven_over_time(integrator):
+    """The targets of joint2 in position mode follow a trajectory (RBDA eq 3.30).
 
-    The motions differ by the error of a first-order step: half the timestep gives half the
-    difference.
+    The motions differ by a first-order error: half the timestep gives half the difference.
     """
     times = np.linspace(0.0, 1.0, 41)
     wave = Trajectory(tuple(times), tuple(0.4 * np.sin(2.0 * np.pi * times)), periodic=False)
@@ -209,7 +208,7 @@ def test_a_joint_that_follows_a_trajectory_moves_like_a_driven_joint(integrator)
         d.qpos[m.jnt_qposadr[j]] = e.qpos_all[driven.jnt_qposadr_all[j]]
         d.qvel[m.jnt_dofadr[j]] = e.qvel_all[driven.jnt_dofadr_all[j]]
         for _ in range(round(0.3 / h)):
-            rb.step(driven, e)  # e.qpos_all is at the new time
+            rb.step(driven, e)  # e.qpos_all has the new positions
             rb.set_drive(m, d, j, "position", e.qpos_all[driven.jnt_qposadr_all[j]])
             rb.step(m, d)
         ours = np.delete(d.qpos, m.jnt_qposadr[j])
@@ -218,7 +217,7 @@ def test_a_joint_that_follows_a_trajectory_moves_like_a_driven_joint(integrator)
     assert differences[1] < 0.6 * differences[0]
 
 
-def test_a_joint_set_back_to_force_moves_as_without_a_drive_mode():
+def test_a_joint_set_back_to_force_mode_moves_as_if_never_driven():
     m, d = moving("tree", 6)
     twin = rb.make_data(m)
     rb.set_drive(m, d, 0, "velocity", 2.0)
@@ -228,7 +227,7 @@ def test_a_joint_set_back_to_force_moves_as_without_a_drive_mode():
     plain, other = moving("tree", 6)
     other.qpos, other.qvel, other.time = d.qpos, d.qvel, d.time
     rb.step(m, d, 5)
-    rb.step(plain, other, 5)  # this Data had no drive mode so far
+    rb.step(plain, other, 5)  # never had a drive mode
     assert other.accelerate_stage == 0
     assert d.accelerate_stage != 0
     assert d.qpos == pytest.approx(other.qpos, rel=1e-12, abs=1e-12)
@@ -271,12 +270,12 @@ def test_a_data_copied_with_its_model_keeps_its_drive_modes(twin):
     assert e.qacc[0] == 1.0
 
 
-# a humanoid whose joints have prescribed motions
+# a humanoid with driven joints
 
 
 @robots.needs_robots
-def test_forces_between_links_do_not_change_the_momentum_of_a_humanoid():
-    """Forces between links change no momentum: d(momentum)/dt = m g + xfrc."""
+def test_drives_do_not_change_the_momentum_of_a_humanoid():
+    """Drive forces act between links, so d(momentum)/dt = m g + xfrc."""
     m = robots.load(robots.find("talos_reduced.urdf"), floating_base=True)
     m.opt.integrator, m.opt.timestep = "rk4", 1e-3
     d = rb.make_data(m)
@@ -294,15 +293,15 @@ def test_forces_between_links_do_not_change_the_momentum_of_a_humanoid():
     t = m.opt.timestep * steps
     fallen = places[-1] - places[0]
     expected = 0.5 * (m.opt.gravity + push / mass) * t**2
-    # the error is of first order, because joint accelerations are constant in a step
+    # of first order, as joint accelerations are constant during a step
     assert fallen == pytest.approx(expected, abs=2e-4)
     assert np.abs(d.qfrc_drive[6:]).max() > 1.0
     assert not d.qfrc_drive[:6].any()
 
 
 @robots.needs_robots
-def test_the_momentum_rate_of_a_humanoid_is_exact():
-    """For any joint motion, cacc gives the rate of momentum that gravity and the push cause."""
+def test_the_rate_of_momentum_of_a_driven_humanoid_is_exact():
+    """For any joint motion, the rate of momentum from cacc equals gravity and the push."""
     m = robots.load(robots.find("talos_reduced.urdf"), floating_base=True)
     d = rb.make_data(m)
     states.randomise(m, d, 3)
@@ -311,7 +310,7 @@ def test_the_momentum_rate_of_a_humanoid_is_exact():
         rb.set_drive(m, d, j, "acceleration", np.sin(j))
     rb.forward(m, d)
     rb.joint_forces(m, d)
-    # the free root joint must exert no force on its body
+    # the free root joint exerts no force on its body
     scale = np.abs(d.cfrc_int).max()
     assert np.abs(d.jnt_force[0]).max() < 1e-10 * scale
     assert d.qacc[6:].tolist() == np.sin(np.arange(1, m.njnt)).tolist()
@@ -350,7 +349,7 @@ def described():
         (("joint1", "position", [[1], [1, 2]]), "joint 'joint1'"),
     ],
 )
-def test_refused_drive_modes_change_nothing(arguments, element):
+def test_a_refused_drive_mode_changes_nothing(arguments, element):
     m = rb.build(described())
     d = rb.make_data(m)
     before, stages = d.buffer.copy(), d.stages.copy()
@@ -360,7 +359,7 @@ def test_refused_drive_modes_change_nothing(arguments, element):
     assert np.array_equal(d.stages, stages)
 
 
-def test_a_drive_mode_belongs_to_one_data_of_a_model():
+def test_a_drive_mode_belongs_to_one_data_and_not_to_the_model():
     m, d = moving("tree", 6)
     other, reference = d.copy(), d.copy()
     before = m.table.copy()
@@ -369,7 +368,7 @@ def test_a_drive_mode_belongs_to_one_data_of_a_model():
     rb.step(m, d, 5)
     rb.step(m, other, 5)
     assert other.buffer.tobytes() == reference.buffer.tobytes()
-    assert not other.stages.any()  # the kernels treat the other Data as a plain tree
+    assert not other.stages.any()  # the other Data has no drive modes
     assert not rb.make_data(m).stages.any()
     assert m.table.tobytes() == before.tobytes()
     assert not m.table.flags.writeable
@@ -378,7 +377,7 @@ def test_a_drive_mode_belongs_to_one_data_of_a_model():
 
 
 @pytest.mark.parametrize("system", SYSTEMS)
-def test_copies_of_a_driven_data_are_driven(system):
+def test_copies_of_a_data_have_its_drive_modes(system):
     m, d = moving(system, 3)
     rb.set_drive(m, d, 0, "velocity", 0.5)
     n, pickled = pickle.loads(pickle.dumps((m, d)))
@@ -389,7 +388,7 @@ def test_copies_of_a_driven_data_are_driven(system):
         assert twin.buffer.tobytes() == d.buffer.tobytes()
 
 
-def test_unknown_joints_and_data_of_other_models_are_refused():
+def test_set_drive_refuses_unknown_joints_and_data_of_other_models():
     m, d = moving("tree", 1)
     with refused(rb.ModelError, "unknown-joint", "joint11"):
         rb.set_drive(m, d, "joint11", "force")

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Identities between algorithms on generated trees: branching, skew, every joint type.
+"""Identities between algorithms hold on generated trees with branches and all joint types.
 
-The tolerance is 1e-13 of the largest entry. For results of M^-1 it is at least 64 nv cond(M) eps,
-as the elimination of each dof adds rounding.
+The tolerance is 1e-13 of the largest entry. Results that use M^-1 have a tolerance of at least
+64 nv cond(M) eps, as the elimination of each dof adds rounding.
 """
 
 import itertools
@@ -84,7 +84,7 @@ for _seed in (9, 10, 11):
 def tree(request):  # fmt: skip
     name, floating = request.param
     m = trees.build(trees.auto_tree(**CASES[name]), floating)
-    m.opt.integrator = "euler"  # the forward dynamics of the textbook is in continuous time
+    m.opt.integrator = "euler"  # the textbook's forward dynamics is in continuous time
     d = rb.make_data(m)
     states.randomise(m, d, 42)
     return m, d, f"{name}, {'floating' if floating else 'fixed'} base"
@@ -111,7 +111,7 @@ def test_the_engine_agrees_with_the_textbook(tree):
 
 
 def compare_kinematics(case, m, d, s):
-    """Compare xpos, xmat and cvel with iX_0 and v_i of the textbook, in world axes."""
+    """Compare xpos, xmat and cvel with the textbook's iX_0 and v_i, converted to world axes."""
     xpos, xmat, cvel = np.zeros((m.nbody, 3)), np.zeros((m.nbody, 3, 3)), np.zeros((m.nbody, 6))
     for i, (X, v) in enumerate(zip(*kinematics(s, d.qpos, d.qvel), strict=True)):
         R = X[:3, :3].T
@@ -124,7 +124,7 @@ def compare_kinematics(case, m, d, s):
     case.close("cvel", d.cvel[1:], cvel[1:], TOLERANCE)
 
 
-def test_forward_reverses_inverse(tree):
+def test_forward_undoes_inverse(tree):
     m, d, where = tree
     d = d.copy()
     qacc = d.qacc.copy()
@@ -137,7 +137,7 @@ def test_forward_reverses_inverse(tree):
         case.close("ABA(RNE(qacc)) = qacc", d.qacc, qacc, tolerance)
 
 
-def test_inverse_reverses_forward_with_external_forces(tree):
+def test_inverse_undoes_forward_with_external_forces(tree):
     m, d, where = tree
     d = d.copy()
     rb.forward_dynamics(m, d)
@@ -153,7 +153,7 @@ def test_inverse_reverses_forward_with_external_forces(tree):
 
 
 def generalised(m, d, i):
-    """Return J^T f of xfrc_applied on body i: the power of the force at each unit qvel."""
+    """Return J^T f, the joint forces (nv,) equivalent to xfrc_applied on body i."""
     force = np.zeros(m.nv)
     k = m.body_dofadr[i] + m.body_dofnum[i] - 1
     while k >= 0:
@@ -164,7 +164,7 @@ def generalised(m, d, i):
     return force
 
 
-def test_the_mass_matrix_is_the_slope_of_the_inverse(tree):
+def test_the_mass_matrix_is_the_derivative_of_inverse_dynamics(tree):
     m, d, where = tree
     d = d.copy()
     d.xfrc_applied = 0.0
@@ -208,11 +208,11 @@ def test_bias_is_quadratic_in_velocity(tree):
         case.close("bias(2 v) = 4 bias(v)", bias[1], 4.0 * bias[0], TOLERANCE)
 
 
-def test_the_rate_of_energy_is_the_power_of_the_forces(tree):
-    """The rate of the energy, by central differences, is the power of the applied forces.
+def test_the_rate_of_energy_is_the_power_of_the_applied_forces(tree):
+    """The rate of the energy is computed by central differences.
 
-    Differences at h and h / 2 are extrapolated (Richardson), which removes the truncation error
-    of order h^2 and leaves rounding of about eps / h.
+    Differences with h and h / 2 are extrapolated (Richardson), which removes the truncation error
+    of order h^2 and leaves rounding errors of about eps / h.
     """
     m, d, where = tree
     d = d.copy()
@@ -232,7 +232,7 @@ def energy_rate(m, d, h):
     energies = []
     for side in (h, -h):
         twin = d.copy()
-        # q(t + s) is exact to second order, so the difference quotient has an error of order h^2
+        # q(t + s) is exact to second order, so the quotient has an error of order h^2
         states.move(m, twin, side, d.qvel + 0.5 * side * d.qacc)
         twin.qvel = d.qvel + side * d.qacc
         rb.kinematics(m, twin)
@@ -266,7 +266,7 @@ def test_one_data_gives_the_same_result_three_times(tree):
 
 
 def test_velocity_is_the_derivative_of_position(tree):
-    """cvel equals differences of xipos and xmat along the motion of qvel."""
+    """cvel agrees with differences of xipos and xmat along a motion with qvel."""
     m, d, where = tree
     d = d.copy()
     rb.forward(m, d)
@@ -291,7 +291,7 @@ def test_velocity_is_the_derivative_of_position(tree):
 
 @pytest.mark.parametrize("seed", range(4))
 def test_the_momentum_of_a_free_tree_is_constant(seed):
-    """Without gravity and applied forces the momenta of a floating tree are constant."""
+    """The tree floats without gravity and without applied forces."""
     m = trees.build(trees.auto_tree(8, 1.6, kinds=trees.ALL[:4], seed=seed), floating_base=True)
     m.opt.gravity = (0.0, 0.0, 0.0)
     m.opt.integrator = "rk4"
@@ -307,7 +307,7 @@ def test_the_momentum_of_a_free_tree_is_constant(seed):
 
 
 def momentum(m, d):
-    """Return the spatial momentum about the world's origin [angular; linear]."""
+    """Return the spatial momentum [angular; linear] about the world's origin."""
     d = d.copy()
     rb.forward(m, d)
     total = np.zeros(6)

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Implicit integrators use velocity-dependent forces at the end or in the middle of a step.
 
-Coriolis and centrifugal forces are quadratic in the velocities, so their central differences are
-exact for any distance: an oracle that shares no formula with the Jacobian. test_steps_mujoco.py
-compares whole steps with MuJoCo's integrators of the same names.
+Coriolis and centrifugal forces are quadratic in the velocities, so central differences give their
+Jacobian exactly, without the formulas of the engine. test_steps_mujoco.py compares whole steps
+of `implicit` with MuJoCo's integrator of this name.
 """
 
 from dataclasses import replace
@@ -29,7 +29,7 @@ KINDS = tuple(kind for kind in trees.LIBRARY if kind not in UNSUPPORTED)
 
 
 def check_step(m, integrator, where, d=None):
-    """Compare the acceleration of a step with a dense solve."""
+    """Assert that the acceleration of a step agrees with dense algebra."""
     m.opt.integrator, m.opt.timestep = integrator, 0.01
     if d is None:
         d = rb.make_data(m)
@@ -49,7 +49,7 @@ def check_step(m, integrator, where, d=None):
         rest = ~np.isin(m.dof_bodyid, [*m.flight_bodyid, *m.flight_rootid])
     with Comparison("implicit", f"{where}, {integrator}") as case:
         case.close("qacc_step", d.qacc_step[rest], expected[rest], tolerance)
-        if m.nypr == 0:  # yaw-pitch-roll joints keep their angular velocity instead (ypr.py)
+        if m.nypr == 0:  # steps of yaw-pitch-roll joints keep their angular velocity (ypr.py)
             case.close("qvel", d.qvel[rest], (start + 0.01 * expected)[rest], tolerance)
     assert d.nbad == 0
 
@@ -64,7 +64,7 @@ def test_a_step_solves_with_the_velocity_jacobian(kind, integrator):
 
 @each_integrator
 def test_implicit_steps_include_mimic_and_driven_joints(integrator):
-    """The step is right for dofs with mimic joints, and for bodies that a driven joint moves."""
+    """The step is right with mimic joints, and with a joint that is driven over time."""
     description = trees.auto_tree(9, 1.5, kinds=trees.SIMPLE, seed=5, reversals=0.3, damping=0.2)
     fields = {
         "joint3": {"motion": Trajectory((0.0, 1.0, 2.0), (0.0, 0.8, -0.5)), "damping": 0.0},
@@ -78,8 +78,8 @@ def test_implicit_steps_include_mimic_and_driven_joints(integrator):
 
 
 @each_integrator
-def test_prescribed_velocities_are_met(integrator):
-    """Driven dofs have the given velocity; other dofs solve their rows of the equations."""
+def test_implicit_steps_give_driven_dofs_their_velocities(integrator):
+    """Driven dofs get the given velocity; the other dofs satisfy their rows of the equations."""
     m = trees.build(trees.auto_tree(6, 1.3, kinds=trees.SIMPLE, seed=2, damping=0.2))
     m.opt.integrator, m.opt.timestep = integrator, 0.01
     d = rb.make_data(m)
@@ -99,7 +99,7 @@ def test_prescribed_velocities_are_met(integrator):
 
 @each_integrator
 def test_a_box_comes_to_rest_on_a_floor(integrator):
-    """The contact forces at the end of a step carry the weight."""
+    """Then the contact forces at the end of a step carry the weight."""
     box = rb.SystemBuilder("box", base="world")
     box.body("box", rb.shapes.box((0.2, 0.2, 0.2), mass=2.0))
     box.joint("free", "floating", "world", "box", xyz=(0, 0, 0.12))
@@ -124,15 +124,15 @@ def boxes():
     return rb.build(system)
 
 
-#: Energy of the hanging boxes at rest [J]: -9.81 (0.15 + 0.45 + 0.75), zero at the ceiling.
+#: Energy of the boxes hanging at rest [J]: -9.81 (0.15 + 0.45 + 0.75), relative to the ceiling.
 REST = -9.81 * 1.35
 
 
 def energies(integrator, seed, seconds):
-    """Return the energy above REST every 0.1 s, after a start at rest in random positions.
+    """Return the energy above REST every 0.1 s, after a start at rest in a random pose.
 
-    Except with rk4, the velocity at qpos is the mean of qvel and the next qvel: like a leapfrog,
-    semi-implicit steps lead from position to position by velocities in between.
+    Semi-implicit steps compute velocities between two positions, as a leapfrog method does. So,
+    except with rk4, the velocity at qpos is the mean of qvel and the next qvel.
     """
     m = boxes()
     m.opt.integrator = integrator
@@ -148,32 +148,32 @@ def energies(integrator, seed, seconds):
     return np.array(found)
 
 
-#: The largest change of the energy above rest in a minute at 1 ms. The motion is chaotic: after
-#: some seconds rounding, which depends on the processor's sine, decides the motion. The worst of
-#: 200 starts: rk4 0.0014 %, implicit_midpoint 5.3 %, where a box turned by 0.09 rad in a step.
-#: euler and implicit_damping are NaN after 10 to 20 s.
+#: Largest allowed relative change of the energy above REST in a minute, with steps of 1 ms. The
+#: motion is chaotic, so after some seconds it depends on the rounding of a processor. The worst
+#: changes of 200 starts were 0.0014 % for rk4 and 5.3 % for implicit_midpoint, where a box turned
+#: by 0.09 rad in a step. With euler and implicit_damping the motion is NaN after 10 to 20 s.
 KEPT = {"rk4": 0.001, "implicit_midpoint": 0.1}
 
 
 @pytest.mark.parametrize("integrator", KEPT)
 @pytest.mark.parametrize("seed", range(10))
-def test_the_energy_of_boxes_on_ball_joints_is_kept(seed, integrator):
+def test_boxes_on_ball_joints_keep_their_energy(seed, integrator):
     found = energies(integrator, seed, 60)
     assert np.abs(found - found[0]).max() < KEPT[integrator] * found[0]
 
 
-def test_implicit_loses_energy_where_bodies_tumble():
-    """As in MuJoCo, the integrator is of first order, and dissipative where bodies turn fast."""
+def test_the_integrator_implicit_loses_energy_if_bodies_tumble():
+    """As in MuJoCo, this first-order integrator dissipates energy if bodies turn fast."""
     found, peer = energies("implicit", 0, 20), energies_of_mujoco("implicit", 0, 20)
     for loss in (found, peer):
         assert loss.max() < 1.05 * loss[0]
         assert loss[-1] < 0.5 * loss[0]
-    # later steps differ because rounding errors grow
+    # later energies differ because rounding errors grow
     np.testing.assert_allclose(found[:10], peer[:10], rtol=1e-6)
 
 
 def energies_of_mujoco(integrator, seed, seconds):
-    """Return the energies above REST as `energies` does, but with MuJoCo's integrator."""
+    """Return the same energies as `energies`, simulated by MuJoCo's integrator."""
     mujoco = pytest.importorskip("mujoco", reason="mujoco is not installed")
     m = boxes()
     inertia = " ".join(map(str, m.body_inertia[1]))
@@ -205,7 +205,7 @@ NO_TREES = {
 
 @each_integrator
 @pytest.mark.parametrize("system", NO_TREES)
-def test_constraints_are_refused_by_name(system, integrator):
+def test_implicit_integrators_refuse_constraints_by_name(system, integrator):
     m = rb.build(NO_TREES[system]())
     with refused(ParameterError, "option-integrator", "integrator", found=integrator):
         m.opt.integrator = integrator
@@ -213,13 +213,13 @@ def test_constraints_are_refused_by_name(system, integrator):
 
 
 @each_integrator
-def test_joints_without_a_velocity_jacobian_are_refused(integrator):
+def test_implicit_integrators_refuse_joints_without_a_velocity_jacobian(integrator):
     m = trees.build(trees.auto_tree(3, 1.3, kinds=("rack_pinion",), seed=3))
     with refused(ParameterError, "option-integrator", "integrator", found=integrator):
         m.opt.integrator = integrator
 
 
-def test_a_new_model_refuses_options_that_do_not_suit_it():
+def test_a_changed_model_refuses_an_integrator_that_it_does_not_support():
     m = rb.build(mechanisms.grashof())
     parts = {field: getattr(m, field) for field in ("name", "names", "findings")}
     arrays = {f.name: getattr(m, f.name) for f in MODEL_FIELDS}
@@ -229,8 +229,8 @@ def test_a_new_model_refuses_options_that_do_not_suit_it():
 
 
 @each_integrator
-def test_specialised_steps_are_refused_by_name(integrator):
-    """C code and vectorised rollouts trace the step, which an implicit integrator cannot do."""
+def test_specialising_is_refused_with_the_name_of_the_integrator(integrator):
+    """C code and vectorised rollouts trace the step; implicit steps cannot be traced."""
     m = boxes()
     m.opt.integrator = integrator
     with refused(ModelError, "not-traceable") as caught:
@@ -256,8 +256,8 @@ def test_a_copied_model_keeps_its_integrator():
     assert np.array_equal(d.qvel, e.qvel)
 
 
-def test_an_integrator_whose_compilation_is_interrupted_is_not_chosen(monkeypatch):
-    """Otherwise a step would call a missing stage."""
+def test_an_integrator_is_not_set_if_its_compilation_is_interrupted(monkeypatch):
+    """Otherwise a step would call code that is missing."""
 
     def interrupted():
         raise KeyboardInterrupt

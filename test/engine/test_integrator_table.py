@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The table in docs/explanation/integrators.md is tested cell by cell."""
+"""Each cell of the table in docs/explanation/integrators.md is tested."""
 
 import numpy as np
 import pytest
@@ -17,7 +17,7 @@ SWAY = rb.Trajectory((0.0, 1.0, 2.0), ((0.0,), (0.4,), (-0.2,)))
 
 
 def arm(driven=False):
-    """Return two bars: a tree that all integrators and code generators support."""
+    """Return a Model of two bars, which all integrators and code generators support."""
     s = rb.SystemBuilder("arm", base="ground")
     s.body("upper", mechanisms.bar(0.3)).body("lower", mechanisms.bar(0.2))
     s.joint("A", "revolute", "ground", "upper", **mechanisms.HINGE)
@@ -49,7 +49,7 @@ def set_drive(integrator):
 
 
 def made(make):
-    """Return a function that makes code for the arm with an integrator."""
+    """Return a function that calls make(m) for the arm with an integrator."""
 
     def cell(integrator):
         m = arm()
@@ -75,7 +75,8 @@ def rack():
 REFUSED_OPTION = (ParameterError, "option-integrator")
 REFUSED_CODE = (ModelError, "not-traceable")
 
-#: By row: a function that tries the feature, and the refusal of implicit integrators or None.
+#: For each row: a function that tries the feature with an integrator, and the refusal of implicit
+#: integrators or None.
 ROWS = {
     "loops": (lambda name: step(rb.build(mechanisms.grashof()), name), REFUSED_OPTION),
     "driven over time": (lambda name: step(arm(driven=True), name), None),
@@ -101,7 +102,7 @@ def test_each_cell_of_the_integrator_table_is_true(row, integrator):
     assert f"'{integrator}'" in str(caught.value)
 
 
-def test_the_page_on_integrators_has_their_names_and_the_rows_of_refusals():
+def test_the_page_on_integrators_names_each_integrator_and_each_refusal():
     page = (ROOT / "docs/explanation/integrators.md").read_text()
     rows = [line for line in page.splitlines() if line.startswith("|") and "refused" in line]
     assert len(rows) == 4  # constraints, joint types, specialize, C

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The error of every integrator falls with its order when the timestep is halved."""
+"""When the timestep is halved, the error of each integrator falls by its order."""
 
 import numpy as np
 import pytest
@@ -45,7 +45,7 @@ def slopes(m, d, integrator, truth):
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("integrator", ORDERS)
-def test_an_integrator_has_its_order(integrator, kind):
+def test_each_integrator_has_its_order(integrator, kind):
     for seed in (1, 4):
         m, d = start(KINDS[kind], seed)
         truth = state_after(m, d, "rk4", 4096)
@@ -60,11 +60,11 @@ def test_all_integrators_converge_to_the_same_motion(kind):
     for integrator in ("euler", "implicit_damping"):
         coarse = np.abs(state_after(m, d, integrator, 256) - truth).max()
         fine = np.abs(state_after(m, d, integrator, 4096) - truth).max()
-        # the limit of the ratio is 16
+        # the ratio approaches 16
         assert fine < coarse / 12.0, f"{integrator}: {coarse:.1e} -> {fine:.1e}"
 
 
-def test_quaternions_stay_of_unit_length():
+def test_quaternions_keep_unit_length():
     m, d = start(("spherical", "floating"), 4)
     d.qfrc_applied = 0.0
     d.xfrc_applied = 0.0
@@ -73,7 +73,7 @@ def test_quaternions_stay_of_unit_length():
         assert np.linalg.norm(d.qpos[quat]) == pytest.approx(1.0, abs=1e-15)
 
 
-def test_a_quaternion_of_another_length_acts_as_the_unit_quaternion():
+def test_a_quaternion_of_another_length_is_normalised():
     m, d = start(("spherical",), 5)
     twin = d.copy()
     for quat in states.quaternions(m):
@@ -85,8 +85,8 @@ def test_a_quaternion_of_another_length_acts_as_the_unit_quaternion():
 
 
 @pytest.mark.parametrize("integrator", ORDERS)
-def test_small_turns_of_a_ball_are_exact(integrator):
-    """The series of sin(x) / x at rates of 1e-7 rad/s and below is exact and continuous."""
+def test_small_rotations_of_a_ball_joint_are_exact(integrator):
+    """At rates up to 1e-7 rad/s the engine uses a series of sin(x) / x."""
     m = trees.build(trees.auto_tree(1, kinds=("spherical",), seed=1))
     m.opt.gravity = (0.0, 0.0, 0.0)
     m.opt.integrator = integrator
@@ -101,7 +101,7 @@ def test_small_turns_of_a_ball_are_exact(integrator):
 
 
 def test_uniform_rotation_of_a_sphere_is_exact():
-    """A body with equal moments turns uniformly: any step gives the exact rotation."""
+    """A body with equal moments of inertia rotates uniformly, so a step of any length is exact."""
     sphere = Link("sphere", Inertial(1.0, inertia=(1.0, 1.0, 1.0, 0.0, 0.0, 0.0)))
     joint = Joint("joint", "spherical", "base", "sphere")
     m = trees.build(Description("ball", (Link("base"), sphere), (joint,)))

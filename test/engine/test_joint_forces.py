@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Forces across joints balance every body, and agree with closed forms and MuJoCo's cfrc_int."""
+"""Joint forces balance the forces on each body, and agree with closed forms and MuJoCo."""
 
 from dataclasses import replace
 
@@ -27,7 +27,7 @@ from rbdyn_ros.textbook.system import System
 
 G = 9.81
 WAVE = Trajectory((0.0, 0.5, 1.0), (0.0, 1.0, -0.5))
-#: Types whose first coordinate can have a gear.
+#: Joint types whose first coordinate can have a gear.
 FLAT = (*trees.SIMPLE, "helical", "rack_pinion", "universal", "cylindrical")
 
 
@@ -41,7 +41,7 @@ def forces(m, d):
 
 
 def system(seed, constrained):
-    """Return a tree with every kind of joint, and on request with loops, springs and drives."""
+    """Return a tree with every joint type; `constrained` adds loops, springs and drives."""
     description = trees.auto_tree(
         9, 1.5, kinds=trees.LIBRARY, seed=seed, damping=0.3, reversals=0.5, offsets=0.5
     )
@@ -70,7 +70,7 @@ def system(seed, constrained):
 
 
 def in_world(d, joint_wrench, body, pose):
-    """Return [moment about the world's origin; force] of a wrench given in F_s on `body`."""
+    """Return [moment about the world's origin; force] of a joint wrench that is given in F_s."""
     R = d.xmat[body].reshape(3, 3) @ rotation(pose.quat).as_matrix()
     p = d.xpos[body] + d.xmat[body].reshape(3, 3) @ np.array(pose.pos)
     moment, force = R @ joint_wrench[:3], R @ joint_wrench[3:]
@@ -78,7 +78,7 @@ def in_world(d, joint_wrench, body, pose):
 
 
 def on_bodies(m, d, description):
-    """Return the sum of joint forces on each body, about the world's origin."""
+    """Return the sum of joint wrenches on each body, about the world's origin."""
     total = np.zeros((m.nbody, 6))
     joints = {joint.name: joint for joint in description.joints}
     body = {name: i for i, name in enumerate(m.frame_names)}
@@ -87,7 +87,7 @@ def on_bodies(m, d, description):
     for name, wrench in every:
         joint = joints[name]
         s, p = (m.frame_bodyid[body[link]] for link in (joint.child, joint.parent))
-        # the frame of the link in its body, then X_S in the link
+        # pose of the link in its body, then X_S in the link
         k = body[joint.child]
         link = rb.Pose(tuple(m.frame_pos[k]), tuple(m.frame_quat[k]))
         world = in_world(d, wrench, s, _then(link, joint.child_origin))
@@ -102,10 +102,10 @@ def _then(a, b):
 
 
 def newton_euler(m, d, h=1e-6):
-    """Return d(momentum)/dt - gravity - xfrc of every body, about the world's origin.
+    """Return d(momentum)/dt - gravity - xfrc of each body, about the world's origin.
 
-    Velocities come from the engine; accelerations are differences of momenta at the two states
-    that qacc leads to, so no formula of an acceleration is shared with the engine.
+    The rate of momentum is a central difference between states that qacc leads to. Thus only
+    velocities, and no accelerations, come from the engine.
     """
     momenta = []
     for sign in (-1.0, 1.0):
@@ -133,7 +133,7 @@ def _momentum(m, d, i):
 
 
 def pulls(m, d):
-    """Return the forces of springs and rods on bodies, about the world's origin."""
+    """Return the wrenches of springs and rods on each body, about the world's origin."""
     total = np.zeros((m.nbody, 6))
 
     def pull(bodies, points, tension):
@@ -160,7 +160,7 @@ def pulls(m, d):
         pull(bodies, m.spring_pos[n], tension)
     for n in range(m.nlength):
         first = m.length_pointadr[n]
-        # a positive lambda lengthens the line
+        # a positive lambda lengthens the rod
         force = -d.efc_force[m.nefc - m.ngear - m.nlength + n]
         pull(m.point_bodyid[first : first + 2], m.point_pos[first : first + 2],
              lambda _ends, _u, force=force: force)  # fmt: skip
@@ -169,21 +169,21 @@ def pulls(m, d):
 
 @pytest.mark.parametrize("constrained", [False, True])
 @pytest.mark.parametrize("seed", range(6))
-def test_forces_on_every_body_move_it(seed, constrained):
-    """The forces of all joints, springs and rods sum to d(momentum)/dt - m g - xfrc."""
+def test_joint_forces_balance_the_momentum_of_each_body(seed, constrained):
+    """All joint, spring and rod forces on a body sum to d(momentum)/dt - m g - xfrc."""
     description = system(seed, constrained)
     m = rb.build(description)
     d = rb.make_data(m)
     states.randomise(m, d, seed)
     if constrained:
-        d.time = 0.3  # the driven joints move at this time
+        d.time = 0.3  # so that driven joints move
         d.qpos = m.qpos0
         rb.forward(m, d)
         d.qvel -= np.linalg.pinv(d.efc_J) @ (d.efc_J @ d.qvel)
     forces(m, d)
     acting = on_bodies(m, d, description) + pulls(m, d)
     moving = newton_euler(m, d)
-    # differences of momenta over 1e-6 s: rounding 1e-10, truncation 1e-12
+    # differences over 1e-6 s have rounding errors of 1e-10 and truncation errors of 1e-12
     with Comparison("joint forces", f"seed {seed}, {constrained}") as compare:
         compare.close("balance", acting[1:], moving[1:], 1e-7)
 
@@ -191,7 +191,7 @@ def test_forces_on_every_body_move_it(seed, constrained):
 @pytest.mark.parametrize("constrained", [False, True])
 @pytest.mark.parametrize("seed", range(6))
 def test_the_force_along_a_joint_equals_the_applied_force(seed, constrained):
-    """S^T f equals the applied and passive force along the joint minus the rotor's inertial force.
+    """S^T f is the applied and passive force along the joint minus the rotor's inertial force.
 
     Mimic joints and their leaders are left out, because they share one force.
     """
@@ -202,7 +202,7 @@ def test_the_force_along_a_joint_equals_the_applied_force(seed, constrained):
         d.qpos = m.qpos0
     forces(m, d)
     tau = d.qfrc_applied + d.qfrc_passive - m.dof_armature * d.qacc
-    for r in range(m.nefc - m.ngear, m.nefc):  # the forces of gears act along the joints
+    for r in range(m.nefc - m.ngear, m.nefc):  # add the forces of gears along the joints
         tau += d.efc_J[r] * d.efc_force[r]
     along = np.array([d.cdof[k] @ d.cfrc_int[m.dof_bodyid[k]] for k in range(m.nv)])
     alone = ~np.isin(np.arange(m.nv), m.jnt_dofadr[m.jnt_mimic >= 0])
@@ -246,7 +246,7 @@ def pendulum(**fields):
 
 
 def held(m):
-    """Return a Data of a Model at rest, with the forces that hold it."""
+    """Return a Data at rest, in which qfrc_applied holds the Model, with joint forces."""
     d = rb.make_data(m)
     rb.inverse(m, d)
     d.qfrc_applied = d.qfrc_inverse
@@ -256,13 +256,13 @@ def held(m):
 def test_the_base_carries_the_weight_of_an_arm():
     d = held(rb.build(pendulum()))
     assert np.abs(d.qacc).max() < 1e-14
-    # the force 2 g points up, and the moment about y balances the weight's moment, 0.5 m 2 kg g
+    # an upward force of 2 kg g, and a moment about y of 0.5 m 2 kg g
     assert d.jnt_force[0] == pytest.approx([0.0, -G, 0.0, 0.0, 0.0, 2.0 * G], abs=1e-12)
     assert d.jnt_bearing[0] == pytest.approx([0.0, 0.0, 0.0, 0.0, 0.0, 2.0 * G], abs=1e-12)
 
 
 def test_the_base_carries_the_weight_of_a_reversed_arm():
-    """The base is the successor here: its wrench is opposite, in the axes of the base."""
+    """The base is the joint's child link here, so the wrench is opposite, in the base's axes."""
     d = held(rb.build(pendulum(parent="bar", child="base")))
     assert d.jnt_force[0] == pytest.approx([0.0, G, 0.0, 0.0, 0.0, -2.0 * G], abs=1e-12)
     assert d.jnt_bearing[0] == pytest.approx([0.0, 0.0, 0.0, 0.0, 0.0, -2.0 * G], abs=1e-12)
@@ -284,9 +284,9 @@ def test_the_root_carries_the_weight_of_a_tree():
 
 
 def test_a_gear_loads_its_bearing():
-    """Example 3.2: a tooth force at the pitch radius r loads the bearing of its gear by tau / r.
+    """RBDA example 3.2: a tooth force at the pitch radius r loads the gear's bearing by tau / r.
 
-    The tooth acts at (r, 0, 0) along y: moment r along z and a force of 1.
+    A unit tooth force acts along y at (r, 0, 0), so its moment along z is r.
     """
     r, tau = 0.05, 3.0
     disk = Inertial(1.0, inertia=(0.01, 0.01, 0.02, 0.0, 0.0, 0.0))
@@ -303,12 +303,12 @@ def test_a_gear_loads_its_bearing():
 
 
 def test_an_unbalanced_rotor_loads_its_bearings():
-    """Static unbalance turns a force m e w^2 towards the axis, dynamic unbalance a moment.
+    """Static unbalance causes a rotating bearing force, and dynamic unbalance a rotating moment.
 
-    The rotor turns about z at w. Its centre of mass is at (e, 0, h); products of inertia Ixz, Iyz
-    are about it. In the axes of the rotor the bearing at the origin then exerts
-    F = m (-e w^2, 0, 0) and M = w x (I_O w) with I_O about the origin:
-    (-I_O,yz, I_O,xz, 0) w^2, I_O,xz = Ixz - m e h, I_O,yz = Iyz.
+    The rotor turns about z at w. Its centre of mass is at (e, 0, h), about which its products of
+    inertia are Ixz and Iyz. In rotor axes the bearing at the origin exerts the force
+    m (-e w^2, 0, 0) and the moment w x (I_O w) = (-I_O,yz, I_O,xz, 0) w^2, with I_O about the
+    origin: I_O,xz = Ixz - m e h and I_O,yz = Iyz.
     """
     mass, e, h, Ixz, Iyz, w = 3.0, 0.002, 0.1, 0.004, -0.003, 200.0
     rotor = Inertial(mass, rb.Pose((e, 0.0, h)), (0.05, 0.05, 0.08, 0.0, Ixz, Iyz))
@@ -325,7 +325,7 @@ def test_an_unbalanced_rotor_loads_its_bearings():
         assert d.jnt_force[0, :3] == pytest.approx(moment, rel=1e-12, abs=1e-10)
         assert d.jnt_force[0, 3:] == pytest.approx(force, rel=1e-12, abs=1e-10)
         assert d.jnt_bearing[0] == pytest.approx(d.jnt_force[0], abs=1e-10)
-        # the force, in the axes of the stand, turns with the rotor
+        # in the axes of the stand the force rotates with the rotor
         R = d.xmat[1].reshape(3, 3)
         towards = R @ d.jnt_force[0, 3:]
         assert towards == pytest.approx(
@@ -336,10 +336,10 @@ def test_an_unbalanced_rotor_loads_its_bearings():
 # loops
 
 
-def test_two_supports_share_a_beam():
-    """A hinge at one end and a ball joint at the other each carry half of 2 kg.
+def test_two_supports_share_the_weight_of_a_beam():
+    """A hinge at one end and a ball joint at the other carry 1 kg each.
 
-    Forces along the beam are redundant; the solution of minimum norm has none.
+    Forces along the beam are not determined; in the solution of least norm they are zero.
     """
     description = pendulum()
     end = rb.Pose((1.0, 0.0, 0.0))
@@ -353,7 +353,7 @@ def test_two_supports_share_a_beam():
 
 @pytest.mark.parametrize("seed", range(6))
 def test_loop_forces_agree_with_maximal_coordinates(seed):
-    """Without redundant equations all joint forces are unique and equal RBDA section 3.7."""
+    """Without redundant equations joint forces are unique, and equal the forces of RBDA 3.7."""
     description = trees.auto_tree(7, 1.4, kinds=trees.LIBRARY, seed=seed + 40, reversals=0.4)
     loop = trees.library_joint(
         "loop", "spherical", ("link2", rb.Pose((0.1, 0.0, 0.0))), ("link7", rb.Pose()),
@@ -369,7 +369,7 @@ def test_loop_forces_agree_with_maximal_coordinates(seed):
     assert np.abs(d.efc_pos).max() < 1e-9
     f_J = maximal(System.of(m), d.qpos, d.qvel, d.qfrc_applied).f_J
     for j in range(m.njnt):
-        # f_J of the textbook is the force of the parent on the joint's body, in the body frame
+        # the textbook's f_J is the parent's force on the joint's body, in the body's frame
         body = j + 1
         R, p = d.xmat[body].reshape(3, 3), d.xpos[body]
         about = d.subtree_com[m.body_rootid[body]]

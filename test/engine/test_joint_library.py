@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Every type of the joint library by itself, forward and reversed, in the engine and the textbook.
+"""Engine and textbook compute each joint type of the library, forward and reversed.
 
-Derivatives are central differences with steps h and h/2, extrapolated (Richardson): their error
-is of order h^4, 2e-13 at h = 2e-3 for positions of about 1, and rounding of eps / h, 1e-13.
+Derivatives are central differences with steps h and h/2, which are extrapolated (Richardson). For
+h = 2e-3 and positions of about 1 the truncation error, of order h^4, is 2e-13, and the rounding
+error eps / h is 1e-13.
 """
 
 import itertools
@@ -39,10 +40,10 @@ ANGLES = {
     JointType.PLANAR_FS: (0,),
 }
 SPECIAL_ANGLES = (0.0, 1e-9, -1e-9, 1e-5, np.pi, np.pi - 1e-9, -np.pi)
-#: Distance of yaw-pitch-roll joints from their singularity [rad]: no step of a difference comes
-#: within SINGULAR, where the engine changes the axes (test_ypr_singularity.py).
+#: Distance of yaw-pitch-roll joints from their singularity [rad], so that differences stay outside
+#: of SINGULAR, within which the engine changes the axes (test_ypr_singularity.py).
 NEAR_PITCH = SINGULAR + 1.5 * STEP
-#: Rotations by these angles [rad]: sines and cosines of half of them take the values 0 and 1.
+#: Angles of rotations [rad], for which the sine or cosine of the half angle is near 0.
 SPECIAL_TURNS = (0.0, 1e-9, 1e-5, np.pi - 1e-9, np.pi, 2.0 * np.pi - 1e-9)
 
 each_type = pytest.mark.parametrize("name", trees.LIBRARY)
@@ -51,7 +52,7 @@ each_library = pytest.mark.parametrize("library", ["engine", "textbook"])
 
 
 def one_joint(name, polarity, seed=0, **more):
-    """Return a Model of two links and a joint with random poses of its frames in the links."""
+    """Return a Model of two links and a joint, whose frames have random poses in the links."""
     rng = np.random.default_rng([seed, TYPE_OF_NAME[name]])
     base, link = Link("base"), Link("link", trees.random_inertial(rng))
     near = ("base", trees.random_pose(rng, 2.0))
@@ -63,7 +64,7 @@ def one_joint(name, polarity, seed=0, **more):
 
 
 def configurations(kind):
-    """Yield neutral and random positions, and positions where formulas divide by a zero sine."""
+    """Yield neutral and random positions, and positions at which a formula may divide by zero."""
     rng = np.random.default_rng(kind)
     yield np.array(JOINT_KINDS[kind].qpos0)
     for _ in range(3):
@@ -93,7 +94,7 @@ def random_position(kind, rng):
 
 
 def cases(name, polarity):
-    """Yield the Model of a joint, positions, velocities and a label."""
+    """Yield (m, q, qd, label) of a joint for each of `configurations`."""
     m = one_joint(name, polarity)
     rng = np.random.default_rng(7)
     for q in configurations(TYPE_OF_NAME[name]):
@@ -102,7 +103,7 @@ def cases(name, polarity):
 
 
 def calculate(library, m, q, qd):
-    """Return the result of jcalc of the engine or the textbook, under the same names."""
+    """Return the result of jcalc of the engine or the textbook, with the engine's names."""
     if library == "engine":
         return rb.jcalc(m, "joint", q, qd)
     joint = textbook.jcalc(System.of(m).jtype[1], q, qd)
@@ -115,18 +116,18 @@ def calculate(library, m, q, qd):
 
 
 def derivative(function):
-    """Return d(function(t)) / dt at t = 0."""
+    """Return the derivative of function(t) at t = 0."""
     coarse, fine = ((function(h) - function(-h)) / (2.0 * h) for h in (STEP, 0.5 * STEP))
     return (4.0 * fine - coarse) / 3.0
 
 
 def rate_along(value, kind, q, qd):
-    """Return the rate of value(position) while the position moves with qd."""
+    """Return the rate of value(position) when the position q moves with qd."""
     return derivative(lambda t: value(states.moved(kind, q, t * qd)))
 
 
 def pose(library, m, q):
-    """Return rotation and position of the child body in its parent, (3, 4)."""
+    """Return rotation matrix and position of the child body in its parent, as (3, 4)."""
     joint = calculate(library, m, q, np.zeros(m.nv))
     return np.column_stack([joint.E.T, joint.r])
 
@@ -170,7 +171,7 @@ def test_the_derivative_of_the_subspace_is_exact(name, polarity, library):
 @each_library
 @each_polarity
 @each_type
-def test_constraint_forces_do_no_work(name, polarity, library):
+def test_constraint_forces_of_a_joint_do_no_work(name, polarity, library):
     for m, q, qd, where in cases(name, polarity):
         joint = calculate(library, m, q, qd)
         assert joint.S.shape == (6, m.nv)
@@ -190,7 +191,7 @@ def test_the_engine_agrees_with_the_textbook(name, polarity):
 
 @each_type
 def test_a_reversed_joint_has_the_inverse_motion(name):
-    """At equal q and qd a joint and its reverse have X' X = 1 and opposite velocities."""
+    """At equal q and qd the transforms of a joint and its reverse are inverse to each other."""
     m, other = one_joint(name, "forward"), one_joint(name, "reversed")
     rng = np.random.default_rng(3)
     for q in configurations(TYPE_OF_NAME[name]):
@@ -228,8 +229,8 @@ def integrated(m, q, qd, dt):
 
 @each_polarity
 @each_type
-def test_positions_are_integrated_exactly(name, polarity):
-    """Plain NumPy gives the same for tiny steps (series of sin(x) / x) and for long steps."""
+def test_positions_are_integrated_as_by_plain_numpy(name, polarity):
+    """This holds for tiny steps, with a series of sin(x) / x, and for long steps."""
     kind = TYPE_OF_NAME[name]
     for m, q, qd, where in cases(name, polarity):
         for dt in (1e-12, 1e-9, 1e-4, 0.1, 1.0, -1.0, 5.0):
@@ -239,10 +240,10 @@ def test_positions_are_integrated_exactly(name, polarity):
 
 
 def same_name(kind, q, like):
-    """Return q with the quaternion signs and whole turns of `like`; q and -q are one rotation.
+    """Return q with the quaternion sign and the whole turns of `like`.
 
-    The angle of a planar joint with a velocity in F_s is compared without whole turns, since
-    differences go the shorter way round.
+    Quaternions q and -q are the same rotation. Whole turns matter for planar joints with a
+    velocity in F_s, because differences go the shorter way round.
     """
     q = q.copy()
     first = states.quaternion(kind)
@@ -257,7 +258,7 @@ def same_name(kind, q, like):
 @each_polarity
 @each_type
 def test_a_difference_of_positions_undoes_integration(name, polarity):
-    """Near half a turn the logarithm divides by a small sine, hence the tolerance."""
+    """The tolerance allows for half turns, where the logarithm divides by a small sine."""
     kind = TYPE_OF_NAME[name]
     for m, q, qd, where in cases(name, polarity):
         for dt in (1e-9, 0.1, 1.0, -1.0):
@@ -270,7 +271,7 @@ def test_a_difference_of_positions_undoes_integration(name, polarity):
 
 @each_type
 def test_differences_of_any_two_positions_are_exact(name):
-    """The poses may be half a turn or more apart, or opposite quaternions."""
+    """Positions may be half a turn or more apart, or have opposite quaternions."""
     m = one_joint(name, "forward")
     kind = TYPE_OF_NAME[name]
     rng = np.random.default_rng(5)
@@ -284,7 +285,7 @@ def test_differences_of_any_two_positions_are_exact(name):
 
 
 @pytest.mark.parametrize("name", ["floating", "spherical", "sixdof_fp", "sixdof_fs"])
-def test_quaternions_stay_of_unit_length(name):
+def test_quaternions_keep_unit_length(name):
     m = one_joint(name, "forward")
     rng = np.random.default_rng(2)
     q = m.qpos0.copy()
@@ -295,8 +296,8 @@ def test_quaternions_stay_of_unit_length(name):
 
 
 @each_type
-def test_random_positions_are_valid_and_cover_all_rotations(name):
-    """All are valid and different, and their rotations cover the whole sphere."""
+def test_random_positions_are_valid_and_their_rotations_uniform(name):
+    """All positions differ, and their rotations cover the whole sphere."""
     m = one_joint(name, "forward")
     kind = TYPE_OF_NAME[name]
     first = states.quaternion(kind)

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Generated trees of all joint types of Pinocchio, forward and reversed, agree with Pinocchio.
+"""Generated trees of all Pinocchio's joint types, forward and reversed, agree with Pinocchio.
 
-Tolerances are as in test_pinocchio.py: 1e-10 of the largest entry; for forward dynamics 64 cond(M)
-eps if that is more.
+The tolerance is 1e-10 of the largest entry; for forward dynamics it is 64 cond(M) eps if this is
+larger.
 """
 
 import pytest
@@ -74,5 +74,5 @@ def compare(case, m, d, twin):
 
 
 def test_every_joint_type_of_pinocchio_is_tested():
-    """The types that Pinocchio lacks are listed, because a tree would leave them out silently."""
+    """The list of types that Pinocchio lacks must be complete: trees leave these types out."""
     assert set(trees.LIBRARY) - set(pinocchio_twin.KNOWN) == {"rack_pinion"}

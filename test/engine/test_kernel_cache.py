@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Machine code on disk: damaged files are compiled again, and all files are optional."""
+"""Kernels reuse machine code on disk, replace damaged files, and work without files."""
 
 import logging
 import os
@@ -33,7 +33,7 @@ def double(x):
 
 
 def kernel_of(folder):
-    """Declare a kernel as a new process does; return its result, and whether it was on disk."""
+    """Declare a kernel as a new process does; return its result, and whether it was loaded."""
     compiled = jit.compile_cached(double, jit.OPTIONS, str(folder))
     return compiled(21), sum(compiled.stats.cache_hits.values()) == 1
 
@@ -43,7 +43,7 @@ def twice_double(x):
 
 
 def linking_kernel(folder):
-    """Return a kernel that calls another kernel, both declared as in a new process."""
+    """Declare two kernels as a new process does; return the caller and the called kernel."""
     global linked_double  # noqa: PLW0603 - a kernel finds the kernels it calls by global names
     linked_double = jit.compile_cached(double, jit.OPTIONS, str(folder))
     return jit.compile_cached(twice_double, jit.OPTIONS, str(folder)), linked_double
@@ -61,19 +61,19 @@ def made(request):
 
 @pytest.fixture
 def warnings(monkeypatch, caplog):
-    """Return the warnings of a process, as if none was logged before."""
+    """Return caplog, which gets the cache's warnings as in a new process."""
     monkeypatch.setattr(cache, "_warned", [])
     caplog.set_level(logging.WARNING)
     return caplog
 
 
 def files(folder):
-    """Return the files with code, by suffix; a callback also has a lock."""
+    """Return the code files below a folder, by their suffixes."""
     return {path.suffix: path for path in folder.rglob("*.nb?")}
 
 
 def test_two_threads_can_prepare_kernels_in_two_folders(tmp_path):
-    """A thread that prepares a kernel does not change the folder of another thread."""
+    """The folder is not a global setting that a thread changes for others."""
     before = numba.config.CACHE_DIR
     folders = [str(tmp_path / name) for name in ("one", "two")]
 
@@ -95,7 +95,7 @@ print(groups.__file__, groups.rotated.stats.cache_path)
 
 
 def test_copies_of_the_package_share_their_code(tmp_path):
-    """A script next to a checkout, or a workspace next to a clone, shares the compiled code."""
+    """Copies are, for example, the files of a workspace and of a clone beside this workspace."""
     shutil.copytree(ROOT / "rbdyn_ros", tmp_path / "rbdyn_ros")
     found = []
     for place in (ROOT, tmp_path):
@@ -160,8 +160,8 @@ def test_functions_with_the_same_name_have_different_files(tmp_path):
     assert sum(path.suffix == ".nbi" for path in tmp_path.rglob("*")) == 2
 
 
-def test_files_hold_the_names_of_views(monkeypatch):
-    """A process that lacks the module of a view keeps other processes' overloads in the index."""
+def test_cached_files_contain_only_the_names_of_views(monkeypatch):
+    """So a process without a view's module can still read and rewrite the index."""
     written = pickle.dumps([views.MODEL, views.DATA])
     assert len(written) < 300
     assert pickle.loads(written) == [views.MODEL, views.DATA]
@@ -173,14 +173,14 @@ def test_files_hold_the_names_of_views(monkeypatch):
     assert pickle.loads(again) == [views.MODEL, views.DATA]
 
 
-def test_kernels_and_callbacks_are_found_on_disk(made, tmp_path, warnings):
+def test_kernels_and_callbacks_are_loaded_from_disk(made, tmp_path, warnings):
     assert made(tmp_path) == (42, False)
     assert sorted(files(tmp_path)) == [".nbc", ".nbi"]
     assert made(tmp_path) == (42, True)
     assert warnings.messages == []
 
 
-def test_a_called_kernel_has_no_machine_code_until_python_calls_it(tmp_path):
+def test_a_kernel_gets_its_own_machine_code_only_when_python_calls_it(tmp_path):
     kernel, called = linking_kernel(tmp_path)
     assert kernel(3) == 12
     assert len(called.linked.overloads) == 1
@@ -190,7 +190,7 @@ def test_a_called_kernel_has_no_machine_code_until_python_calls_it(tmp_path):
 
 
 @pytest.mark.parametrize("damage", [lambda content: content, DAMAGES["cut"]])
-def test_a_called_kernel_is_found_on_disk(tmp_path, damage):
+def test_the_code_of_a_called_kernel_is_loaded_from_disk(tmp_path, damage):
     kernel, _ = linking_kernel(tmp_path)
     kernel(3)
     for file in tmp_path.rglob("*.nb?"):
@@ -204,8 +204,8 @@ def test_a_called_kernel_is_found_on_disk(tmp_path, damage):
     assert sum(called.linked.stats.cache_hits.values()) == (damage is not DAMAGES["cut"])
 
 
-def test_code_on_disk_is_loaded_by_many_threads_and_linked_by_new_callers(tmp_path):
-    """The machine code has no LLVM code: callers link the code in the folder `linked`."""
+def test_many_threads_load_code_from_disk_and_new_callers_link_it(tmp_path):
+    """Machine code on disk has no LLVM code, so callers link code from the folder `linked`."""
     _, called = linking_kernel(tmp_path)
     assert called(3) == 6
 
@@ -218,7 +218,7 @@ def test_code_on_disk_is_loaded_by_many_threads_and_linked_by_new_callers(tmp_pa
 
 
 def test_linking_cached_machine_code_is_an_error(tmp_path):
-    """Cached code names the functions that it calls; linked code would call no valid address."""
+    """Cached machine code refers to functions by name, so linked code would call bad addresses."""
     for _ in range(2):
         compiled = jit.compile_cached(double, jit.OPTIONS, str(tmp_path))
         compiled(21)
@@ -229,7 +229,7 @@ def test_linking_cached_machine_code_is_an_error(tmp_path):
 
 @pytest.mark.parametrize("damage", DAMAGES.values(), ids=DAMAGES)
 @pytest.mark.parametrize("kind", [".nbi", ".nbc"])
-def test_a_damaged_file_is_compiled_again(tmp_path, kind, damage):
+def test_a_kernel_with_a_damaged_file_is_compiled_again(tmp_path, kind, damage):
     made = kernel_of
     made(tmp_path)
     file = files(tmp_path)[kind]
@@ -239,7 +239,7 @@ def test_a_damaged_file_is_compiled_again(tmp_path, kind, damage):
 
 
 def test_processes_that_start_together_compile_a_callback_once(tmp_path):
-    """If the lock file is opened twice, only one holder gets the lock, even in one process."""
+    """A file can be locked only once, even in one process, so threads act as processes here."""
     with ThreadPoolExecutor(1) as pool:
         with cache.alone(str(tmp_path), "test_kernel_cache.double"):
             waiting = pool.submit(callback_of, tmp_path)
@@ -263,8 +263,8 @@ def test_a_damaged_callback_is_compiled_again(tmp_path):
     assert callback_of(tmp_path) == (42, True)
 
 
-def test_the_code_of_another_overload_is_not_loaded(tmp_path):
-    """Two processes that compile different overloads can write the same file."""
+def test_code_of_another_overload_is_not_loaded(tmp_path):
+    """Two processes that compile different overloads may have written the same file."""
     compiled = jit.compile_cached(double, jit.OPTIONS, str(tmp_path))
     compiled(1.5)
     of_floats = files(tmp_path)[".nbc"].read_bytes()
@@ -274,7 +274,7 @@ def test_the_code_of_another_overload_is_not_loaded(tmp_path):
     assert kernel_of(tmp_path) == (42, False)
 
 
-def test_a_folder_that_vanishes_is_made_again(made, tmp_path, warnings):
+def test_a_deleted_cache_folder_is_made_again(made, tmp_path, warnings):
     folder = tmp_path / "cache"
     made(folder)
     shutil.rmtree(folder)
@@ -283,8 +283,8 @@ def test_a_folder_that_vanishes_is_made_again(made, tmp_path, warnings):
     assert warnings.messages == []
 
 
-def test_a_folder_that_cannot_be_written_causes_one_warning(made, tmp_path, warnings):
-    """Not even root can write below a file."""
+def test_a_cache_folder_that_cannot_be_written_causes_one_warning(made, tmp_path, warnings):
+    """The folder is below a file, where not even root can write."""
     folder = tmp_path / "file"
     folder.touch()
     for _ in range(2):
@@ -314,10 +314,10 @@ print("scipy.linalg" in sys.modules)
 """
 
 
-def test_cached_code_is_loaded_without_the_imports_of_the_compiler():
-    """Numba imports SciPy's linear algebra before it compiles; a warm start does not."""
+def test_loading_cached_code_does_not_import_the_compiler():
+    """Numba imports scipy.linalg before compiling, but loading cached code must not import it."""
     command = [sys.executable, "-c", WARM]
-    for _ in range(2):  # the first process may have to compile
+    for _ in range(2):  # the first process may still compile
         done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
     assert done.stdout == "False\n"
 
@@ -333,8 +333,8 @@ print(kernel_of(folder), callback_of(folder), [path.name for path in folder.rglo
 """
 
 
-def test_a_full_disk_is_reported(tmp_path):
-    """The code works, the incomplete file is removed, and one line reports the full disk."""
+def test_a_full_disk_causes_one_warning(tmp_path):
+    """The kernel still works, and the incomplete file is removed."""
     tests = str(Path(__file__).parent)
     code = FULL.format(root=str(ROOT), tests=tests, folder=str(tmp_path / "cache"))
     environment = {**os.environ, "PYTHONDONTWRITEBYTECODE": "1"}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Drives beyond the reach of closed loops stop, and the motion does not diverge."""
+"""A drive stops where a closed loop cannot follow; the motion does not diverge."""
 
 import numpy as np
 import pytest
@@ -7,7 +7,7 @@ from support import mechanisms
 
 import rbdyn_ros as rb
 
-#: The crank is not the shortest bar, so it cannot turn beyond the angle LAST.
+#: Lengths [m]: the crank is not the shortest bar, so it cannot turn beyond the angle LAST.
 BARS = {"crank": 0.2, "coupler": 0.25, "rocker": 0.12, "ground": 0.3}
 #: Angle at which coupler and rocker are in line, by the law of cosines [rad].
 LAST = np.arccos((0.2**2 + 0.3**2 - (0.25 + 0.12) ** 2) / (2.0 * 0.2 * 0.3))
@@ -37,7 +37,7 @@ def four_bar(kind):
 
 
 def started(m, kind):
-    """Return Data with the crank at 1 rad and its drive on."""
+    """Return Data with the crank at 1 rad, in which this kind of drive is active."""
     d = rb.make_data(m)
     driven = kind in ("declared", "function")
     start = m.qpos0 if driven else np.array([1.0, *m.qpos0[1:]])
@@ -48,7 +48,7 @@ def started(m, kind):
 
 
 def turn(m, d, kind, steps):
-    """Make steps; in position mode move the target before each step."""
+    """Make steps; in position mode move the target of the crank before each step."""
     if kind != "position":
         rb.step(m, d, steps)
         return
@@ -86,7 +86,7 @@ def test_a_crank_that_locks_its_loop_is_stopped(kind, integrator):
 
 
 @pytest.mark.parametrize("kind", ["declared", "velocity"])
-def test_a_reset_starts_the_drive_again(kind):
+def test_a_reset_unlocks_a_locked_drive(kind):
     m = four_bar(kind)
     d = started(m, kind)
     fresh = d.copy()
@@ -102,20 +102,20 @@ def test_a_reset_starts_the_drive_again(kind):
     assert np.array_equal(d.qpos_all, fresh.qpos_all)
 
 
-def test_set_drive_frees_a_locked_drive():
+def test_set_drive_unlocks_a_locked_drive():
     m = four_bar("velocity")
     d = started(m, "velocity")
     turn(m, d, "velocity", 1500)
     assert d.nlocked == 1
     rb.set_drive(m, d, "A", "velocity", -SPEED)
     rb.step(m, d, 200)
-    assert d.nlocked == 1  # no other drive has locked
+    assert d.nlocked == 1  # the drive has not locked again
     assert d.qvel[0] == pytest.approx(-SPEED, rel=1e-9)
     assert angle(m, d) == pytest.approx(LAST - 200 * 0.001 * SPEED, abs=10 * 0.001 * SPEED)
 
 
 def test_joints_outside_a_locked_loop_keep_moving():
-    """Only the joints of the loop stop: a pendulum next to it swings as if it were alone."""
+    """A pendulum next to the loop swings like a pendulum without the loop."""
     system = mechanisms.four_bar(**BARS)
     system.body("bob", mechanisms.bar(0.3))
     system.joint("swing", "revolute", "ground", "bob", xyz=(1, 0, 0), **mechanisms.HINGE)
@@ -134,8 +134,8 @@ def test_joints_outside_a_locked_loop_keep_moving():
     assert d.qpos[m.jnt_qposadr[m.jnt_id("swing")]] == pytest.approx(e.qpos[0], rel=1e-9)
 
 
-def test_a_long_timestep_is_not_taken_for_a_lock():
-    """A Grashof crank keeps rotating, even if a loop opens in one step."""
+def test_a_long_timestep_does_not_lock_a_drive():
+    """The crank of a Grashof four-bar keeps rotating, although its loop opens in each step."""
     m = rb.build(mechanisms.grashof())
     m.opt.timestep = 0.02
     d = rb.make_data(m)
@@ -145,6 +145,6 @@ def test_a_long_timestep_is_not_taken_for_a_lock():
     for _ in range(300):
         rb.step(m, d)
         gaps.append(np.abs(d.efc_pos).max())
-    assert max(gaps) > 1e-3  # the loop opens enough for the check of locks
+    assert max(gaps) > 1e-3  # the loop opens so far that the engine checks for locks
     assert d.nlocked == 0
     assert angle(m, d) == pytest.approx(1.0 + 10.0 * 300 * 0.02, rel=1e-9)

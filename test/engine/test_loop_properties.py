@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A crank slider whose joints all have properties moves in the same way for any cut.
+"""A crank slider moves in the same way whichever joint closes its loop.
 
-The reference is the closed form of one coordinate, the crank angle: with the squares of the rates
-q_k' of all joints, M = sum of m v^2 + I w^2 + armature q'^2, and M a + M' w^2 / 2 = the effort
-minus gravity, damping and springs.
+All joints have armature, damping, springs and limits. The reference is the equation of motion for
+the crank angle: M a + M' w^2 / 2 is the effort minus gravity, damping and springs. M is the sum of
+m v^2 + I w^2 + armature q'^2 over links and joints, with velocities per unit crank speed.
 """
 
 import itertools
@@ -29,11 +29,15 @@ ARMATURE = np.array([1e-3, 2e-3, 3e-3, 0.2])
 DAMPING = np.array([0.02, 0.03, 0.01, 0.5])
 STIFFNESS = np.array([0.3, 0.2, 0.1, 20.0])
 START, SPEED, EFFORT = 1.0, 2.0, 0.2
-STEP = 1e-30  # step of the derivatives by a complex step
+STEP = 1e-30  # step of complex-step derivatives
 
 
 def crank_slider(order=JOINTS, rod_apart=False, **properties):
-    """Return a crank slider about y: at the angle q the crank points to (cos q, 0, -sin q)."""
+    """Return a crank slider whose joints are added in this order, so the last closes the loop.
+
+    Hinges are about y: at the angle q the crank points to (cos q, 0, -sin q). With `rod_apart` the
+    rod consists of two links, joined by a fixed joint.
+    """
     bar = {
         name: rb.shapes.box(
             (length, 0.02, 0.02), mass=MASSES[name], at=rb.pose((length / 2, 0, 0))
@@ -56,7 +60,7 @@ def crank_slider(order=JOINTS, rod_apart=False, **properties):
 
 
 def properties(**more):
-    """Return the properties of each joint: distant limits, armature, damping and a spring."""
+    """Return keyword arguments of each joint: distant limits, armature, damping and a spring."""
     found = {}
     for k, name in enumerate(JOINTS):
         numbers = {"armature": ARMATURE[k], "damping": DAMPING[k], "stiffness": STIFFNESS[k]}
@@ -65,7 +69,7 @@ def properties(**more):
 
 
 def positions(crank):
-    """Return the positions of the four joints, and the angle of the rod."""
+    """Return the positions of the four joints and the angle of the rod, for a crank angle."""
     rod = -np.arcsin(CRANK * np.sin(crank) / ROD)
     slider = CRANK * np.cos(crank) + ROD * np.cos(rod) - CRANK - ROD
     return np.array([crank, rod - crank, -rod, slider]), rod
@@ -93,7 +97,7 @@ def inertia(crank):
 
 
 def weight(crank):
-    """Return the effort of gravity along the crank."""
+    """Return the torque of gravity at the crank."""
     z = crank + STEP * 1j
     rod = positions(z)[1]
     height = -MASSES["crank"] * CRANK / 2 * np.sin(z)
@@ -102,7 +106,7 @@ def weight(crank):
 
 
 def closed_form(time):
-    """Return the angle and the speed of the crank."""
+    """Return the angle and the speed of the crank at a time [s], by the closed equation."""
 
     def change(_time, state):
         crank, w = state
@@ -135,7 +139,7 @@ def reference():
 
 @pytest.mark.parametrize("order", ORDERS, ids="".join)
 @pytest.mark.parametrize("rod_apart", [False, True], ids=["", "rod of two links"])
-def test_every_order_follows_the_closed_form(order, rod_apart, reference):
+def test_every_order_of_joints_follows_the_closed_form(order, rod_apart, reference):
     m = rb.build(crank_slider(order, rod_apart, **properties()))
     assert (m.nv, m.nloop) == (4, 1)
     m.opt.integrator = "rk4"
@@ -143,7 +147,7 @@ def test_every_order_follows_the_closed_form(order, rod_apart, reference):
     d.qfrc_applied[m.jnt_dofadr[m.jnt_id("A")]] = EFFORT
     rb.step(m, d, 300)
     crank = d.qpos[m.jnt_qposadr[m.jnt_id("A")]], d.qvel[m.jnt_dofadr[m.jnt_id("A")]]
-    np.testing.assert_allclose(crank, reference, rtol=0, atol=1e-8)  # the error was 2e-10
+    np.testing.assert_allclose(crank, reference, rtol=0, atol=1e-8)  # errors are 2e-10
     np.testing.assert_allclose(
         [place(m, d, name) for name in JOINTS], positions(place(m, d, "A"))[0], atol=1e-12
     )
@@ -152,7 +156,7 @@ def test_every_order_follows_the_closed_form(order, rod_apart, reference):
 @pytest.mark.parametrize("order", ORDERS[::5], ids="".join)
 @pytest.mark.parametrize("name", JOINTS)
 def test_every_joint_can_be_driven_by_an_actuator(order, name):
-    """An effort along a joint acts on the crank times the rate of that joint by the crank."""
+    """An effort along a joint acts on the crank times d(joint position) / d(crank angle)."""
     given = {n: {"armature": ARMATURE[k]} for k, n in enumerate(JOINTS)}
     given[name]["limit"] = rb.Limit(effort=5.0)
     m = rb.with_actuators(rb.build(crank_slider(order, **given)), [ActuatorSpec(name)])

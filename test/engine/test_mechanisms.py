@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Mechanisms with closed loops: positions in closed form, and the drift of long runs.
+"""Mechanisms with closed loops move as in closed forms, and drift little in long runs.
 
-The limits are a few times the measured drifts; `-s` prints the figures of every run.
+The tolerances are a few times the measured drifts; `-s` prints the drift of each run.
 """
 
 import pickle
@@ -15,8 +15,8 @@ from support.mechanisms import Drift, allowed_velocity, started
 
 import rbdyn_ros as rb
 
-#: By mechanism, for 60 s of Runge-Kutta at 1 ms: its start, the allowed position error [m or rad],
-#: and the allowed change of energy as a share of the largest kinetic energy.
+#: For each mechanism: its start, and for 60 s of Runge-Kutta with 1 ms the allowed position error
+#: [m or rad] and the allowed change of energy, relative to the largest kinetic energy.
 AWAY = {
     "grashof": ({"A": 1.0}, 1e-9, 1e-6),
     "crank_slider": ({"A": 1.0}, 1e-9, 1e-5),
@@ -28,7 +28,7 @@ AWAY = {
     "rack": ({}, 1e-12, 1e-12),
 }
 
-#: By mechanism, away from singular poses: rank of K, number of its rows, degrees of freedom.
+#: For each mechanism, away from singular poses: rank and rows of K, and degrees of freedom.
 RANKS = {
     "grashof": (2, 5, 1),
     "parallelogram": (2, 5, 1),
@@ -60,13 +60,13 @@ def q(m, d, name):
 
 
 def at(m, d, link, *point):
-    """Return the world position of a point of a link."""
+    """Return the world position of a point, which is given in the frame of a link."""
     place, R = rb.frame_pose(m, d, link)
     return place + R @ np.array(point)
 
 
 def moving(m, d, times=40, steps=25):
-    """Simulate, and yield d `times` times with up-to-date poses of bodies."""
+    """Simulate; yield d `times` times, after some steps each, with updated poses of bodies."""
     for _ in range(times):
         rb.step(m, d, steps)
         rb.kinematics(m, d)
@@ -74,9 +74,9 @@ def moving(m, d, times=40, steps=25):
 
 
 @pytest.mark.parametrize("name", RANKS)
-def test_rank_and_mobility_are_as_listed(name):
+def test_mechanisms_have_the_listed_rank_and_mobility(name):
     m = model(name)
-    # qpos0 may be a singular pose: begin elsewhere
+    # start away from qpos0, which may be a singular pose
     start = rb.random_qpos(m, np.random.default_rng(3)) if m.nroll == 0 else m.qpos0
     if name == "delta":
         start = mechanisms.delta_at(m, np.array([0.03, -0.05, -0.5]))
@@ -88,7 +88,7 @@ def test_rank_and_mobility_are_as_listed(name):
 
 
 def test_the_four_bar_follows_its_closed_form():
-    """The rocker's end is the intersection of circles about B and D on its initial side."""
+    """The rocker's end is where circles about B and D intersect, on the initial side."""
     m = model("grashof")
     crank, coupler, rocker, ground = 0.1, 0.25, 0.2, 0.3
     d = started(m, A=1.0)
@@ -104,7 +104,7 @@ def test_the_four_bar_follows_its_closed_form():
         np.testing.assert_allclose(_wrapped(D - (direction + np.pi - near_D)), 0.0, atol=1e-8)
         np.testing.assert_allclose(_wrapped(A + B - (direction + near_B)), 0.0, atol=1e-8)
         turned.append(A)
-    assert np.ptp(turned) > 2 * np.pi, "the crank of Grashof's four-bar turns all the way"
+    assert np.ptp(turned) > 2 * np.pi, "the crank of Grashof's four-bar has made no full turn"
 
 
 def test_the_crank_slider_follows_its_closed_form():
@@ -117,7 +117,7 @@ def test_the_crank_slider_follows_its_closed_form():
         assert q(m, d, "guide") == pytest.approx(x, abs=1e-9)
 
 
-def test_the_middle_of_watts_coupler_follows_watts_curve():
+def test_the_middle_of_the_coupler_of_watts_linkage_follows_watts_curve():
     """In polar coordinates r^2 = b^2 - (a sin t +- sqrt(c^2 - a^2 cos^2 t))^2."""
     a, b, c = 0.2, 0.25, 0.1
     m = model("watt", half_ground=a, rocker=b, half_coupler=c)
@@ -130,10 +130,10 @@ def test_the_middle_of_watts_coupler_follows_watts_curve():
         assert min(np.abs(errors)) < 1e-9
 
 
-def test_the_point_of_watts_linkage_moves_nearly_straight():
-    """Near its inflection the curve deviates from its tangent by the fifth power of the distance.
+def test_the_middle_of_the_coupler_of_watts_linkage_moves_nearly_straight():
+    """Near its inflection the curve deviates from its tangent by the distance to the fifth power.
 
-    With a^2 = b^2 + c^2 the rockers are perpendicular to the coupler in the middle.
+    As a^2 = b^2 + c^2, the rockers are perpendicular to the coupler in the middle position.
     """
     b, c = 0.25, 0.05
     m = model("watt", half_ground=np.hypot(b, c), rocker=b, half_coupler=c)
@@ -163,7 +163,7 @@ def test_the_spatial_slider_crank_follows_its_closed_form():
 
 
 def test_a_rod_that_spins_about_itself_does_not_change_the_other_motion():
-    """With a ball joint at both ends the thin rod can spin about itself: a second freedom."""
+    """With a ball joint at both ends the rod can spin, which is a second degree of freedom."""
     ways = []
     for idle in (False, True):
         m = model("spatial_slider_crank", idle_spin=idle)
@@ -172,7 +172,7 @@ def test_a_rod_that_spins_about_itself_does_not_change_the_other_motion():
         assert m.nv - d.efc_rank == 1 + idle
         rb.step(m, d, 500)
         ways.append([q(m, d, "A"), q(m, d, "guide")])
-    # the rod is 2 cm thick, and its own spin takes a little of the energy
+    # the rod is 2 cm thick, so its spin takes a little energy
     np.testing.assert_allclose(ways[0], ways[1], atol=5e-4)
 
 
@@ -211,13 +211,13 @@ def test_the_delta_robot_agrees_with_its_inverse_kinematics(centre):
     d = rb.make_data(m)
     d.qpos = mechanisms.delta_at(m, np.array(centre))
     mechanisms.see_constraints(m, d)
-    assert np.abs(d.efc_pos).max() < 1e-14, "the closed form closes all five loops"
+    assert np.abs(d.efc_pos).max() < 1e-14, "the closed form does not close all loops"
     place, R = rb.frame_pose(m, d, "platform")
     np.testing.assert_allclose(place, centre, atol=1e-14)
     np.testing.assert_allclose(R, np.eye(3), atol=1e-14)
 
 
-def test_the_platform_of_a_delta_robot_never_rotates_and_its_motors_follow():
+def test_the_platform_of_a_delta_robot_does_not_rotate_and_matches_its_motors():
     m = model("delta", stiffness=10.0)
     d = started(m, qpos=mechanisms.delta_at(m, np.array([0.05, 0.0, -0.5])))
     motors = [m.jnt_qposadr[m.jnt_id(f"motor_{i}")] for i in range(3)]
@@ -232,7 +232,7 @@ def test_the_fingers_of_a_gripper_follow_its_slider():
     d = started(m)
     for _ in moving(m, d):
         height = q(m, d, "push") - 0.05
-        # the rod joins the slider at x = 0.01 and the finger at 0.03 from its pivot
+        # the rod connects the slider at x = 0.01 to the finger, 0.03 from the finger's pivot
         reach = np.hypot(0.03 - 0.01, -height)
         direction = np.arctan2(height, 0.01 - 0.03)
         half = np.arccos((0.03**2 + reach**2 - 0.06**2) / (2 * 0.03 * reach))
@@ -241,7 +241,7 @@ def test_the_fingers_of_a_gripper_follow_its_slider():
             assert min(abs(_wrapped(angle - direction - s * half)) for s in (1, -1)) < 1e-8
 
 
-def test_the_pantograph_doubles_the_path_of_its_middle():
+def test_the_tip_of_the_pantograph_doubles_the_path_of_its_middle():
     m = model("pantograph")
     d = started(m, qpos=mechanisms.pantograph_at(1.2, -0.9), speed=0.0)
     for _ in moving(m, d):
@@ -249,8 +249,8 @@ def test_the_pantograph_doubles_the_path_of_its_middle():
         np.testing.assert_allclose(at(m, d, "long_2", 0.4, 0, 0), 2.0 * middle, atol=1e-8)
 
 
-def test_a_screw_jack_goes_down_many_turns():
-    """(m p^2 + J) w' = m g p - c w: the table sinks by the pitch p for each rad of the nut."""
+def test_a_screw_jack_descends_by_many_turns():
+    """The table sinks by p per rad of the nut, so (m p^2 + J) w' = m g p - c w."""
     pitch = 0.005
     m = model("screw_jack", pitch=pitch)
     d = rb.make_data(m)
@@ -264,7 +264,7 @@ def test_a_screw_jack_goes_down_many_turns():
     assert turned > 20 * 2 * np.pi
 
 
-def test_a_rack_moves_by_the_unrolled_length_of_the_pinion():
+def test_a_rack_moves_by_the_rolled_length_of_its_pinion():
     m = model("rack")
     d = rb.make_data(m)
     d.qvel = allowed_velocity(m, d, np.array([10.0, 0.0]))
@@ -274,7 +274,7 @@ def test_a_rack_moves_by_the_unrolled_length_of_the_pinion():
 
 
 @pytest.mark.parametrize("name", AWAY)
-def test_loops_keep_their_energy_for_a_minute(name, record_property):
+def test_mechanisms_keep_their_energy_for_a_minute(name, record_property):
     start, position, energy = AWAY[name]
     m = model(name)
     drift = Drift(m, started(m, speed=3.0, **start), 60.0)
@@ -295,13 +295,13 @@ def test_a_delta_robot_on_springs_moves_for_a_minute(record_property):
 
 
 @pytest.mark.parametrize("name", ["five_bar", "pantograph"])
-def test_mechanisms_of_two_freedoms_swing_without_drift(name, record_property):
-    """From rest the loops stay away from the poses in which their bars fold flat."""
+def test_mechanisms_with_two_degrees_of_freedom_swing_without_drift(name, record_property):
+    """Mechanisms that start at rest stay away from poses in which the bars are folded flat."""
     if name == "five_bar":
         m = model(name)
         d = started(m, speed=0.0, shoulder_1=-1.8, shoulder_2=-1.2)
     else:
-        m = model(name, stiffness=20.0)  # without springs the bars would fold flat
+        m = model(name, stiffness=20.0)  # else the bars fold flat
         d = started(m, speed=0.0, qpos=mechanisms.pantograph_at(-0.2, -1.0))
     drift = Drift(m, d, 10.0)
     _tell(record_property, f"{name}, rk4, 10 s", drift)
@@ -321,13 +321,13 @@ def test_loops_stay_closed_through_singular_poses(name, record_property):
     assert np.isfinite(d.buffer[: m.nq]).all()
     assert drift.largest < 1e-6
     assert drift.share < 1e-2
-    # the error falls below 1e-8 within a tenth of a second, even if singular poses are frequent
+    # within each tenth of a second the error falls below 1e-8, despite frequent singular poses
     assert max(min(drift.pos[n : n + 100]) for n in range(0, len(drift.pos) - 100, 50)) < 1e-8
     assert drift.pos[-1] < 1e-8
 
 
 def test_a_parallelogram_starts_in_its_singular_pose_and_leaves_it():
-    """All bars lie on one line at the start: K has rank 1, and rank 2 after some steps."""
+    """At the start all bars lie on one line and K has rank 1; later K has rank 2."""
     m = model("parallelogram")
     d = rb.make_data(m)
     d.qvel = allowed_velocity(m, d, np.array([5.0, -5.0, 5.0]))
@@ -351,16 +351,16 @@ def test_default_integrators_keep_loops_closed_without_energy_gain(
     start = AWAY[name][0] if name in AWAY else SINGULAR.get(name, {})
     drift = Drift(m, started(m, speed=3.0, **start), 10.0)
     _tell(record_property, f"{name}, {integrator}, 10 s", drift)
-    # the motion of the five-bar is chaotic: rounding decides where it is after seconds, so the
-    # test takes the median of the error over the second half of the run
+    # the motion of the five-bar is chaotic, so rounding decides single errors after some seconds;
+    # the test uses the median over the second half of the run
     assert drift.largest < 5e-5
     assert np.median(drift.pos[len(drift.pos) // 2 :]) < 1e-6
-    if name != "screw_jack":  # the screw jack has a damper
-        assert max(drift.energy) < 0.02 * drift.kinetic, "energy must not grow"
+    if name != "screw_jack":  # its damper removes energy
+        assert max(drift.energy) < 0.02 * drift.kinetic, "the energy has grown"
 
 
 def test_the_position_error_of_an_euler_step_is_of_third_order():
-    """The position error of a step, of order h^3, is removed by the next step."""
+    """Each step corrects the position error of the previous step, which is of order h^3."""
     left = []
     for h in (1e-3, 2.5e-4):
         m = model("grashof", "euler")
@@ -371,7 +371,7 @@ def test_the_position_error_of_an_euler_step_is_of_third_order():
 
 @pytest.mark.parametrize("integrator", ["euler", "implicit_damping", "rk4"])
 @pytest.mark.parametrize("name", ["grashof", "delta", "bricard", "wedge", "screw_jack"])
-def test_n_steps_are_n_single_steps(name, integrator):
+def test_n_steps_at_once_equal_n_single_steps(name, integrator):
     m = model(name, integrator)
     many = started(m, speed=2.0)
     single = many.copy()
@@ -415,7 +415,7 @@ def test_a_data_restored_in_a_new_process_continues_like_the_original(tmp_path):
 
 
 @pytest.mark.parametrize("name", ["grashof", "screw_jack", "delta", "disk"])
-def test_reset_gives_the_same_run(name):
+def test_a_run_after_a_reset_repeats_the_first_run(name):
     m = model(name)
     d = rb.make_data(m)
     rb.step(m, d, 50)
@@ -428,7 +428,7 @@ def test_reset_gives_the_same_run(name):
 
 @pytest.mark.parametrize("name", ["grashof", "screw_jack", "delta", "gripper", "disk", "bricard"])
 def test_a_reset_clears_nan_from_a_mechanism(name):
-    """A reset clears the Data completely, with the remembered positions of loop joints."""
+    """A reset also clears the remembered positions of loop joints."""
     m = model(name)
     d, clean = rb.make_data(m), rb.make_data(m)
     rb.step(m, d, 5)

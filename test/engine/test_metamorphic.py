@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Different descriptions of a robot give the same motion."""
+"""Different descriptions of one robot give the same motion."""
 
 import dataclasses
 
@@ -12,7 +12,7 @@ import rbdyn_ros as rb
 from rbdyn_ros.description.parts.poses import Pose
 from rbdyn_ros.description.parts.types import Description, Inertial, Joint, Link
 
-# tolerance as a part of the largest entry, for results that use M^-1 of small trees
+# relative to the largest entry, for results that use M^-1 of small trees
 TOLERANCE = 1e-12
 
 
@@ -39,7 +39,7 @@ def random_state(m, seed=1):
     return {n: getattr(d, n).copy() for n in ("qpos", "qvel", "qacc", "qfrc_applied")}
 
 
-def test_names_do_not_change_the_motion(tree):
+def test_names_of_links_and_joints_do_not_change_the_motion(tree):
     def new(name):
         return f"other/{name} \u00e9"
 
@@ -55,7 +55,7 @@ def test_names_do_not_change_the_motion(tree):
     assert renamed.jnt_names == tuple(new(name) for name in m.jnt_names)
 
 
-def test_reorder_links_keeps_every_bit(tree):
+def test_reordering_links_keeps_every_bit(tree):
     shuffled = dataclasses.replace(tree, links=tree.links[::-1])
     m = trees.build(tree)
     state = random_state(m)
@@ -65,11 +65,11 @@ def test_reorder_links_keeps_every_bit(tree):
 
 
 @pytest.mark.parametrize("base", [False, True])
-def test_the_order_of_joints_does_not_change_the_motion(tree, base):
+def test_the_order_of_joints_in_a_description_does_not_change_the_motion(tree, base):
     order = np.random.default_rng(3).permutation(len(tree.joints))
     shuffled = dataclasses.replace(tree, joints=tuple(tree.joints[k] for k in order))
     m, other = trees.build(tree, base), trees.build(shuffled, base)
-    assert m.jnt_names != other.jnt_names, "the shuffle must change the numbering"
+    assert m.jnt_names != other.jnt_names, "the shuffle has not changed the numbering"
     state, moved = random_state(m), {}
     by_q, by_v = joint_map(m, other)
     for name, value in state.items():
@@ -78,7 +78,7 @@ def test_the_order_of_joints_does_not_change_the_motion(tree, base):
 
 
 def joint_map(m, other):
-    """Return the indices of qpos and qvel of m at which `other` has its qpos and qvel."""
+    """Return the indices into qpos and qvel of m that give qpos and qvel of `other`."""
     by_q, by_v = [], []
     for name in other.jnt_names:
         q, v = states.joint_slices(m, m.jnt_id(name))
@@ -88,14 +88,14 @@ def joint_map(m, other):
 
 
 def test_splitting_links_by_fixed_joints_changes_no_result(tree):
-    """Each link is cut in two pieces; a fixed joint with a rotated frame carries the second."""
+    """Each link is cut into two pieces, joined by a fixed joint with a rotated frame."""
     rng = np.random.default_rng(5)
     links, joints = [], []
     for link in tree.links:
         first, second, place = split(link.inertial, rng)
         links += [Link(link.name, first), Link(f"{link.name}-half", second)]
         joints.append(Joint(f"{link.name}-weld", "fixed", link.name, f"{link.name}-half", place))
-    for joint in tree.joints:  # half of the children now hang on the second piece of their parent
+    for joint in tree.joints:  # half of the joints move to the second piece
         joints.append(joint if rng.random() < 0.5 else rehung(joint, joints))
     parted = trees.build(Description("split", tuple(links), tuple(joints)))
     m = trees.build(tree)
@@ -108,7 +108,7 @@ def test_splitting_links_by_fixed_joints_changes_no_result(tree):
 
 
 def rehung(joint, welds):
-    """Return the same joint with its pose in the frame of the parent's second piece."""
+    """Return the same joint attached to the parent's second piece, with its pose in that frame."""
     place = next(w.origin for w in welds if w.child == f"{joint.parent}-half")
     R = trees.rotation(place.quat)
     origin = R.inv().apply(np.subtract(joint.origin.pos, place.pos))
@@ -118,7 +118,7 @@ def rehung(joint, welds):
 
 
 def split(inertial, rng):
-    """Split an inertial in two; return both and the frame of the second."""
+    """Split an inertial in two; return both, and the pose of the second piece's frame."""
     R = trees.rotation(inertial.origin.quat).as_matrix()
     xx, yy, zz, xy, xz, yz = inertial.inertia
     whole = R @ np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]]) @ R.T
@@ -144,7 +144,7 @@ def six(I):
     return (I[0, 0], I[1, 1], I[2, 2], I[0, 1], I[0, 2], I[1, 2])
 
 
-def test_rotating_base_and_gravity_together_changes_nothing(tree):
+def test_rotating_base_and_gravity_together_does_not_change_the_motion(tree):
     R = Rotation.from_rotvec([0.3, -1.1, 0.7])
     mount = Joint("mount", "fixed", "ground", "base", Pose((1.0, 2.0, 3.0), trees.wxyz(R)))
     tilted = Description("tilted", (*tree.links, Link("ground")), (mount, *tree.joints))
@@ -156,11 +156,11 @@ def test_rotating_base_and_gravity_together_changes_nothing(tree):
     assert close(e.qfrc_bias, d.qfrc_bias)
     assert close(e.xpos[1:], R.apply(d.xpos[1:]) + np.array([1.0, 2.0, 3.0]))
     other.opt.gravity = m.opt.gravity
-    assert not close(forward(other, **state).qacc, d.qacc), "gravity must matter here"
+    assert not close(forward(other, **state).qacc, d.qacc), "gravity has no effect here"
 
 
-def test_a_chain_described_from_its_other_end_moves_the_same():
-    """The bodies of a chain described from its other end have equal accelerations."""
+def test_a_chain_described_from_its_other_end_has_the_same_accelerations():
+    """The chain floats; joints and forces keep their numbers."""
     rng = np.random.default_rng(8)
     n = 6
     inertials = [trees.random_inertial(rng) for _ in range(n)]
@@ -196,12 +196,12 @@ def test_a_chain_described_from_its_other_end_moves_the_same():
 
 
 def reversed_chain(chain, places, n):
-    """Return the chain from its other end: the frame of link l<i> is now at joint j<i+1>."""
+    """Return the description from the other end: the frame of link l<i> is now at joint j<i+1>."""
     links = [chain.links[n - 1]]
     joints = []
     here = Pose()  # pose of the new frame of link i in its old frame
     for i in range(n - 1, 0, -1):
-        # the frame of joint i is the old frame of link i: its pose in the new frame
+        # joint i is at the old frame of link i, whose pose in the new frame is the inverse
         turn = trees.rotation(here.quat)
         origin = Pose(tuple(turn.inv().apply(-np.array(here.pos))), trees.wxyz(turn.inv()))
         axis = tuple(-np.array(chain.joints[i - 1].axis))
@@ -212,7 +212,7 @@ def reversed_chain(chain, places, n):
 
 
 def moved(inertial, frame):
-    """Return the same inertial in another frame of the link."""
+    """Return the same inertial relative to another frame of its link."""
     turn = trees.rotation(frame.quat).inv()
     pos = turn.apply(np.subtract(inertial.origin.pos, frame.pos))
     quat = trees.wxyz(turn * trees.rotation(inertial.origin.quat))
@@ -220,7 +220,7 @@ def moved(inertial, frame):
 
 
 def take_over(m, d, w, e, n):
-    """Write the configuration, velocity and joint forces of d to e."""
+    """Write the state and the forces of d to e, the Data of the reversed chain w."""
     last = m.body_id(f"l{n - 1}")
     R = d.xmat[last].reshape(3, 3)
     velocity = d.cvel[last]
@@ -234,7 +234,7 @@ def take_over(m, d, w, e, n):
         e.qpos[w.jnt_qposadr[b]] = d.qpos[m.jnt_qposadr[a]]
         e.qvel[w.jnt_dofadr[b]] = d.qvel[m.jnt_dofadr[a]]
         e.qfrc_applied[w.jnt_dofadr[b]] = d.qfrc_applied[m.jnt_dofadr[a]]
-    # the force of the world on the old base is an external force in the new tree
+    # forces on the old root joint are external forces in the new tree
     first = m.body_id("l0")
     force, torque = d.qfrc_applied[:3], d.xmat[first].reshape(3, 3) @ d.qfrc_applied[3:6]
     arm = d.xpos[first] - d.xipos[first]
@@ -252,8 +252,8 @@ def inertial_acceleration(m, d, i):
     return np.concatenate([alpha, linear])
 
 
-def test_many_short_steps_approach_one_long_step():
-    """With a shorter timestep the result after the same time changes by the method's error."""
+def test_motions_with_shorter_timesteps_converge():
+    """With half the timestep the result changes by less than an eighth of the previous change."""
     m = trees.build(trees.auto_tree(4, seed=2))
     m.opt.integrator = "rk4"
     ends = []
@@ -265,8 +265,8 @@ def test_many_short_steps_approach_one_long_step():
     assert np.abs(ends[1] - ends[2]).max() < np.abs(ends[0] - ends[1]).max() / 8.0
 
 
-def test_the_motion_does_not_depend_on_the_scale_of_masses(tree):
-    """Ten times the mass and ten times the forces give the same motion."""
+def test_the_motion_stays_the_same_if_masses_and_forces_are_scaled(tree):
+    """Both are ten times as large."""
     heavy = []
     for link in tree.links:
         moments = tuple(10.0 * value for value in link.inertial.inertia)
@@ -293,7 +293,7 @@ def test_a_description_and_its_urdf_text_give_the_same_robot():
 
 @robots.needs_robots
 @pytest.mark.parametrize("name", ["panda.urdf", "talos_reduced.urdf"])
-def test_the_order_of_a_robot_file_changes_no_result(name, tmp_path):
+def test_the_order_of_elements_in_a_robot_file_changes_no_result(name, tmp_path):
     import xml.etree.ElementTree as ET
 
     path = robots.find(name)

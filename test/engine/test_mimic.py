@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Mimic joints follow exactly, have no dof, and add the inertia they move to their leaders.
+"""Mimic joints follow exactly, have no dof, and add their inertia to their leaders.
 
-Oracles: the same system without couplings, projected (RBDA eq 3.20) with the constant G of
-q = ratio q_followed + offset and solved by numpy, and Pinocchio where it couples joints itself.
-Pinocchio has no forward dynamics of coupled joints.
+One reference is the system without couplings, projected (RBDA eq 3.20) by the constant matrix G
+of q = ratio q_leader + offset and solved by NumPy. The other is Pinocchio, which also couples
+joints, but has no forward dynamics for them.
 """
 
 from dataclasses import replace
@@ -20,7 +20,7 @@ SINGLE = ("revolute", "prismatic", "helical", "rack_pinion")
 SEEDS = range(2, 18)
 MIXED = (*SINGLE, *SINGLE, "spherical", "universal", "planar", "floating")
 
-#: Robots with mimic joints that move, and the number of these joints.
+#: Robots with mimic joints of moving leaders, and the number of these mimic joints.
 ROBOTS = {
     "baxter.urdf": 2,
     "panda.urdf": 1,
@@ -30,12 +30,12 @@ ROBOTS = {
     "talos_full_v2.urdf": 12,
     "talos_full_v2_box.urdf": 12,
 }
-#: Robots whose mimic joints come after their leaders, as Pinocchio requires.
+#: Robots in which each mimic joint comes after its leader, as Pinocchio requires.
 PINOCCHIO = [name for name in ROBOTS if not name.startswith("talos")]
 
 
 class Reduced:
-    """A coupled Model m, the Model `free` of the same joints without couplings, and G."""
+    """A Model m with couplings, the Model `free` without couplings, and the matrix G."""
 
     def __init__(self, m, free):
         assert m.jnt_names == free.jnt_names
@@ -46,7 +46,7 @@ class Reduced:
             self.G[rows, columns] = m.jnt_mimic_ratio[j] * np.eye(m.jnt_dofnum[j])
 
     def data(self, d):
-        """Return a Data of the free Model at the state of d."""
+        """Return a Data of the free Model in the state of d."""
         e = rb.make_data(self.free)
         for j in range(self.m.njnt):
             place, source = states.joint_slices(self.free, j)[0], states.joint_slices(self.m, j)[0]
@@ -58,16 +58,16 @@ class Reduced:
         return e
 
     def mass_matrix(self, e):
-        """Return G^T M G with the armatures of the coupled Model."""
+        """Return G^T M G for the free Model's Data e, with the armatures of the coupled Model."""
         M = rb.mass_matrix(self.free, e) - np.diag(self.free.dof_armature)
         return self.G.T @ M @ self.G + np.diag(self.m.dof_armature)
 
 
 def couple(description, share, seed):
-    """Let a share of the joints with one coordinate follow other joints anywhere in the tree."""
+    """Let a share of the one-dof joints mimic other joints anywhere in the tree."""
     rng = np.random.default_rng([seed, 77])
     single = [j.name for j in description.joints if j.type in SINGLE]
-    # a joint only follows earlier joints, so there is no cycle
+    # joints mimic only earlier joints of this order, so there is no cycle
     order = rng.permutation(single).tolist()
     mimics = {}
     for place, name in enumerate(order[1:], start=1):
@@ -90,7 +90,7 @@ def pair(description):
 
 
 def compare_with_projection(x, d, where):
-    """Compare every stage of the coupled Model with the projection of the free Model."""
+    """Compare results of the coupled Model with projections of the free Model's results."""
     m, e = x.m, x.data(d)
     rb.forward(m, d)
     rb.forward(x.free, e)
@@ -110,7 +110,7 @@ def compare_with_projection(x, d, where):
 
 
 def _outside(m, d):
-    """Return the generalised forces (nv,) of xfrc_applied."""
+    """Return the joint forces (nv,) that are equivalent to xfrc_applied."""
     qfrc = np.zeros(m.nv)
     for i in range(1, m.nbody):
         force, torque = d.xfrc_applied[i, :3], d.xfrc_applied[i, 3:]
@@ -132,7 +132,7 @@ def test_real_robots_agree_with_the_projection(name):
     path = robots.find(name)
     m = rb.load_urdf(path, strict=False)
     x = Reduced(m, rb.load_urdf(path, strict=False, mimic=False))
-    for opt in (m.opt, x.free.opt):  # damping and friction are explicit
+    for opt in (m.opt, x.free.opt):  # explicit damping and friction
         opt.integrator, opt.exact_stops = "euler", False
     assert m.nmimic == ROBOTS[name] == x.free.nv - m.nv
     d = rb.make_data(m)
@@ -176,7 +176,7 @@ def test_real_robots_agree_with_pinocchio(name):
 
 
 @robots.needs_robots
-def test_mimic_joints_without_couplings_are_ordinary_joints():
+def test_with_mimic_false_mimic_joints_are_ordinary_joints():
     path = robots.find("panda.urdf")
     m, free = rb.load_urdf(path), rb.load_urdf(path, mimic=False)
     assert (m.nv, m.nmimic, free.nv, free.nmimic) == (8, 1, 9, 0)
@@ -198,7 +198,7 @@ def test_random_couplings_agree_with_the_projection(seed):
 
 
 def test_random_couplings_are_of_every_kind():
-    """Mimic joints are above, below and on other branches than leaders; ratios have both signs."""
+    """Mimic joints are above, below and beside their leaders, with ratios of both signs."""
     where = set()
     for seed in SEEDS:
         m = rb.build(tree(seed))
@@ -217,7 +217,7 @@ def _way(m, body):
 
 
 @pytest.mark.parametrize("seed", range(6))
-def test_the_factors_give_the_coupled_matrix(seed):
+def test_the_factorisation_gives_the_coupled_mass_matrix(seed):
     m = rb.build(tree(seed))
     d = rb.make_data(m)
     states.randomise(m, d, seed)
@@ -247,7 +247,7 @@ def test_the_kinetic_energy_includes_mimic_joints(seed):
 
 @pytest.mark.parametrize("seed", range(3))
 def test_energy_of_a_tree_with_mimic_joints_is_conserved(seed):
-    """At two timesteps the loss is only the integrator's error, of order 4."""
+    """With two timesteps the energy error is of order 4, as the integrator's."""
     losses = []
     for h in (2e-3, 1e-3):
         m = rb.build(tree(seed, nb=6))
@@ -268,8 +268,8 @@ def test_energy_of_a_tree_with_mimic_joints_is_conserved(seed):
 
 
 @pytest.mark.parametrize("integrator", ["euler", "implicit_damping", "rk4"])
-def test_many_steps_equal_single_steps(integrator):
-    """n steps equal n single steps to the last bit, and mimic joints follow exactly."""
+def test_many_steps_at_once_equal_single_steps_with_mimic_joints(integrator):
+    """The bits are equal, and mimic joints follow exactly."""
     m = rb.build(tree(3, damping=0.3))
     m.opt.integrator = integrator
     d, e = rb.make_data(m), rb.make_data(m)
@@ -283,7 +283,7 @@ def test_many_steps_equal_single_steps(integrator):
     for j in m.mimic_jntid:
         ratio, q = m.jnt_mimic_ratio[j], d.qpos[m.jnt_qposadr[j]]
         follows = d.qpos_all[m.jnt_qposadr_all[j]]
-        # compiled code can round once here (fused multiply-add), NumPy rounds twice
+        # compiled code may round once (fused multiply-add), and NumPy rounds twice
         assert follows == pytest.approx(ratio * q + m.jnt_mimic_offset[j], rel=4 * EPS, abs=EPS)
         assert d.qvel_all[m.jnt_dofadr_all[j]] == ratio * d.qvel[m.jnt_dofadr[j]]
 
@@ -292,7 +292,10 @@ def test_many_steps_equal_single_steps(integrator):
 
 
 def arm(follower=None, leader=None):
-    """Return two joints on one base; `right` follows `left` with a ratio of -3."""
+    """Return a base with two joints, of which `right` mimics `left` with a ratio of -3.
+
+    follower, leader: further arguments of the joints `right` and `left`.
+    """
     brick = trees.random_inertial(np.random.default_rng(5))
     links = (Link("base"), Link("a", brick), Link("b", brick))
     joints = (
@@ -304,7 +307,7 @@ def arm(follower=None, leader=None):
 
 
 @pytest.mark.parametrize("field", ["damping", "armature"])
-def test_damping_and_armature_are_reflected(field):
+def test_damping_and_armature_of_a_mimic_joint_act_on_its_leader(field):
     m = rb.build(arm({field: 0.2}, {field: 0.1}))
     assert getattr(m, f"dof_{field}") == pytest.approx([0.1 + 9.0 * 0.2], rel=1e-15)
 
@@ -316,7 +319,7 @@ def test_friction_of_a_mimic_joint_acts_on_its_leader():
 
 @pytest.mark.parametrize("leader", [{}, {"stiffness": 4.0, "rest": (0.3,)}])
 def test_the_spring_of_a_mimic_joint_acts_on_its_leader(leader):
-    """The force along `left` is its own spring force minus 3 times the spring force of `right`."""
+    """The force along `left` is its own spring force minus 3 times the one of `right`."""
     m = rb.build(arm({"stiffness": 2.0, "rest": (0.1,)}, leader))
     d = rb.make_data(m)
     for q in (-0.7, 0.0, 0.4):
@@ -328,7 +331,7 @@ def test_the_spring_of_a_mimic_joint_acts_on_its_leader(leader):
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_passive_forces_are_the_projected_forces_of_the_free_system(seed):
+def test_passive_forces_are_projections_of_the_uncoupled_passive_forces(seed):
     description = tree(seed, damping=0.5)
     rng = np.random.default_rng(seed)
     joints = tuple(
@@ -366,7 +369,7 @@ def test_mimic_joints_have_no_coordinates():
     assert d.xpos[2].tolist() == [0.5, 0.0, 0.0]
 
 
-def test_armature_can_be_replaced():
+def test_the_armature_of_a_coupled_model_can_be_replaced():
     m = rb.build(arm())
     heavier = m.replaced(dof_armature=[0.7])
     d, e = rb.make_data(m), rb.make_data(heavier)
@@ -378,7 +381,7 @@ def test_armature_can_be_replaced():
 
 
 def test_massless_links_of_mimic_joints_are_allowed():
-    """Massless links need no force, so the inertia of a mimic joint may be zero."""
+    """A mimic joint has no dof, so its link may have no inertia."""
     description = trees.auto_tree(5, 1.4, kinds=trees.SIMPLE, seed=2, massless=(4, 5))
     mimics = {"joint4": Mimic("joint1", -2.0, 0.1), "joint5": Mimic("joint4", 0.5)}
     joints = tuple(replace(j, mimic=mimics.get(j.name)) for j in description.joints)
@@ -396,8 +399,8 @@ def test_massless_links_of_mimic_joints_are_allowed():
     assert rb.mass_matrix(m, d) == pytest.approx(rb.mass_matrix(lone, e), rel=1e-14)
 
 
-def test_a_mimic_joint_of_a_driven_joint_is_driven():
-    """The joint moves along the leader's trajectory times the ratio, plus the offset."""
+def test_a_mimic_joint_follows_a_driven_leader():
+    """The joint follows the leader's trajectory times the ratio, plus the offset."""
     times = (0.0, 0.5, 1.3, 2.0)
     positions = np.array([0.0, 1.0, -0.5, 0.3])
     description = trees.auto_tree(5, 1.3, kinds=trees.SIMPLE, seed=6)
@@ -419,6 +422,6 @@ def test_a_mimic_joint_of_a_driven_joint_is_driven():
         for field in ("qpos_all", "qvel_all", "qacc_all"):
             # rounding grows over 700 steps
             compare.close(field, getattr(d, field), getattr(e, field), 1e-9)
-        # the drive of the leader moves its follower, too
+        # the leader's drive also moves the mimic joint
         both = [e.qfrc_driven[0] - 1.5 * e.qfrc_driven[1], 0.0]
         compare.close("qfrc_driven", d.qfrc_driven, both, 1e-9)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""forward, step and inverse give one answer: the forces and the acceleration of the next step."""
+"""forward, step and inverse agree on the forces and the acceleration of the next step."""
 
 import numpy as np
 import pytest
@@ -10,10 +10,10 @@ import rbdyn_ros as rb
 
 G = 9.81
 
-# regressions: each test had failed in an earlier version
+# regressions: each test failed in an earlier version
 
 
-def test_a_joint_that_friction_holds_does_not_accelerate_in_a_fresh_data():
+def test_friction_holds_a_joint_already_in_a_new_data():
     m = rb.build(
         rb.SystemBuilder("rod")
         .body("rod", rb.shapes.sphere(0.05, mass=1.0, at=rb.pose((0.2, 0.0, 0.0))))
@@ -28,7 +28,7 @@ def test_a_joint_that_friction_holds_does_not_accelerate_in_a_fresh_data():
 
 
 @pytest.mark.parametrize("name", contact_scenes.SCENES)
-def test_forward_gives_the_next_step_in_all_scenes(name):
+def test_forward_gives_the_acceleration_of_the_next_step_in_all_scenes(name):
     m, d, steps = contact_scenes.started(name)
     rng, applied = np.random.default_rng(0), d.qfrc_applied.copy()
     for n in range(12):
@@ -44,20 +44,20 @@ def test_forward_gives_the_next_step_in_all_scenes(name):
 
 
 @pytest.mark.parametrize("pressed", [0.0, 5.0])
-def test_a_floor_carries_a_box_in_a_fresh_data(pressed):
+def test_a_floor_carries_a_box_already_in_a_new_data(pressed):
     box = rb.Object("box", rb.Box((0.2, 0.2, 0.2)), mass=1.0, pose=rb.pose((0, 0, 0.1)))
     m = rb.scene(objects=[box])
     d = rb.make_data(m)
     d.xfrc_applied[1, 2] = -pressed
     before = assert_one_answer(m, d)
-    # a near-rigid contact gives way by one part in 3e4 in the first step
+    # in the first step a near-rigid contact yields by one part in 3e4
     assert before.qacc == pytest.approx(np.zeros(6), abs=1e-4 * (G + pressed))
     assert before.cfrc_contact[1, 5] == pytest.approx(G + pressed, rel=1e-4)
     assert_balance(m, before)
 
 
-def test_a_frame_accelerates_as_in_the_next_step():
-    """The frame of a box on a floor does not fall, not even after a reset and with a new push."""
+def test_frame_acceleration_equals_the_acceleration_of_the_next_step():
+    """The frame of a box on a floor does not fall, even after a reset and with a new push."""
     box = rb.Object("box", rb.Box((0.2, 0.2, 0.2)), mass=1.0, pose=rb.pose((0, 0, 0.1)))
     m = rb.scene(objects=[box])
     d = rb.make_data(m)
@@ -74,8 +74,8 @@ def test_a_frame_accelerates_as_in_the_next_step():
         assert d.qfrc_contact[2] == pytest.approx(G, rel=1e-4)
 
 
-def test_the_drive_of_a_piston_has_the_force_of_its_impact_on_a_box():
-    """The drive gives the box its momentum."""
+def test_the_drive_of_a_piston_exerts_the_force_of_its_impact_on_a_box():
+    """The impulse of the drive is the momentum of the box."""
     brick = rb.shapes.box((0.1,) * 3, mass=2.0)
     system = rb.SystemBuilder("press", base="world").body("piston", brick)
     system.joint("slide", "prismatic", "world", "piston", axis=(1, 0, 0), xyz=(0, 0, 1))
@@ -102,7 +102,7 @@ def test_the_drive_of_a_piston_has_the_force_of_its_impact_on_a_box():
 
 
 def test_a_loop_joint_carries_the_impact_of_a_landing():
-    """A cube attached to a lift lands with it: the weld carries the force of the floor."""
+    """A cube welded under a lift lands on the floor; the weld carries the lift."""
     brick = rb.shapes.box((0.1,) * 3, mass=1.0)
     system = rb.SystemBuilder("lift", base="world").body("lift", brick)
     system.joint("up", "prismatic", "world", "lift", axis=(0, 0, 1), xyz=(0, 0, 0.5))
@@ -120,14 +120,14 @@ def test_a_loop_joint_carries_the_impact_of_a_landing():
         weld.append(d.loop_force[0].copy())
         floor = sum(force[2] for force in d.contact_force[: d.ncon])
         lift = m.jnt_dofadr[m.jnt_id("up")]
-        # only the weld carries the lift, whose bearing guides it sideways
+        # only the weld carries the lift: the bearing only guides it sideways
         needed = abs(m.body_mass[1] * (G + d.qacc[lift]))
         assert abs(d.loop_force[0, 5]) == pytest.approx(needed, abs=1e-8 * (1 + floor))
     assert max(abs(force[5]) for force in weld) > 50.0
 
 
-def test_the_drive_of_a_gear_has_the_torque_at_its_teeth():
-    """One of two gears with twelve teeth is driven; a load of 0.5 N m acts on the other gear."""
+def test_the_drive_of_a_gear_exerts_the_torque_at_its_teeth():
+    """A driven gear with twelve teeth moves a second gear against a load of 0.5 N m."""
     system, skin = rb.SystemBuilder("gears"), rb.Surface(friction=0.0)
     for n, name in enumerate(("driver", "driven")):
         system.body(name, rb.shapes.cylinder(0.04, 0.02, mass=1.0))
@@ -150,7 +150,7 @@ def test_the_drive_of_a_gear_has_the_torque_at_its_teeth():
     assert max(torques) < 20.0
 
 
-def test_a_gear_pushes_back_from_a_limit_in_the_same_step():
+def test_a_gear_transmits_the_force_of_a_limit_within_the_step():
     system = rb.SystemBuilder("gear").body("a", rb.shapes.box((0.1,) * 3, mass=1.0))
     system.body("b", rb.shapes.box((0.1,) * 3, mass=1.0))
     system.joint("left", "prismatic", "base", "a", axis=(1, 0, 0), limit=(-1.0, 0.0))
@@ -167,8 +167,8 @@ def test_a_gear_pushes_back_from_a_limit_in_the_same_step():
         rb.step(m, d)
 
 
-def test_forces_of_bodies_that_hit_each_other_obliquely_balance():
-    """The normal between two shapes rotates before an oblique impact; forces still balance."""
+def test_forces_in_oblique_impacts_balance():
+    """In the step of an oblique impact the normal between the shapes rotates."""
     shapes = (rb.Sphere(0.1), rb.Capsule(0.1, 0.1), rb.Cylinder(0.1, 0.15))
     rng, hits = np.random.default_rng(0), 0
     for n in range(18):
@@ -201,18 +201,18 @@ def test_forces_of_bodies_that_hit_each_other_obliquely_balance():
 
 
 def assert_inverse_returns(m, d):
-    """Check that inverse after forward gives the applied forces, up to the tolerance."""
+    """Assert that inverse after forward gives the applied forces."""
     rb.forward(m, d)
     applied, contact = d.qfrc_applied.copy(), abs(d.contact_force[: d.ncon]).max(initial=0.0)
     _, parts = missing_force(m, d)
     rb.inverse_with_xfrc(m, d)
-    # 5e-7 of the largest contact force at each contact
+    # the solver's tolerance at each contact is 5e-7 of the largest force
     most = 1e-6 * contact * max(1, d.ncon) + 1e-9 * parts
     assert d.qfrc_inverse == pytest.approx(applied, abs=most)
 
 
 @pytest.mark.parametrize("name", contact_scenes.SCENES)
-def test_inverse_of_forward_is_the_applied_force_in_all_scenes(name):
+def test_inverse_after_forward_gives_the_applied_forces_in_all_scenes(name):
     m, d, steps = contact_scenes.started(name)
     if m.nefc:
         pytest.skip("inverse shares the forces of loops among the actuated joints")
@@ -223,13 +223,13 @@ def test_inverse_of_forward_is_the_applied_force_in_all_scenes(name):
 
 # random systems
 
-#: All but yaw-pitch-roll joints, whose steps keep the angular velocity (engine/joints/ypr.py).
+#: All joint types but yaw-pitch-roll, whose steps keep the angular velocity (ypr.py).
 TYPES = (*(kind for kind in forests.FLAT if "ypr" not in kind), "spherical", "floating")
 
 
 @pytest.mark.parametrize("first", range(0, 200, 20))
 def test_forces_of_random_systems_balance_and_agree_in_all_functions(first):
-    """200 forests have dry friction, limits, springs, couplings and driven joints."""
+    """The 200 systems have dry friction, limits, springs, couplings and driven joints."""
     for seed in range(first, first + 20):
         rng = np.random.default_rng(seed)
         kinds = tuple(rng.choice(TYPES, 5))
@@ -248,8 +248,8 @@ def test_forces_of_random_systems_balance_and_agree_in_all_functions(first):
 
 @pytest.mark.parametrize(("integrator", "share"), [("implicit", 1.0), ("implicit_midpoint", 0.5)])
 @pytest.mark.parametrize("seed", range(4))
-def test_inverse_omits_the_slope_of_coriolis_forces(integrator, share, seed):
-    """inverse returns the applied forces minus s h (dc/dv) qacc; c is quadratic in qvel."""
+def test_inverse_omits_the_derivative_of_coriolis_forces(integrator, share, seed):
+    """With implicit integrators inverse gives the applied forces minus s h (dc/dv) qacc."""
     m = rb.build(forests.forest(("revolute", "prismatic", "cylindrical", "universal"), seed))
     m.opt.integrator = integrator
     d = rb.make_data(m)

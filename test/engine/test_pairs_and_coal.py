@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Distances of many pairs of all types, of 1 mm to 10 m, agree with coal and with duality.
+"""Distances of pairs of all types, from 1 mm to 10 m in size, are proved, and compared with coal.
 
-`make test ARGS="-k coal --poses 100000"` takes 100,000 poses of each pair.
+`make test ARGS="-k coal --poses 100000"` tests 100,000 poses of each pair.
 """
 
 import itertools
@@ -58,7 +58,7 @@ def zoo():
 
 
 def placed(rng, zoo, g, h, count):
-    """Return poses (count, 24) of a pair: a third apart, a third near, a third overlapping."""
+    """Return poses (count, 24) of geometries g and h: some apart, some near, some overlapping."""
     m, d, _ = zoo
     plane = m.geom_type[g] == GeomType.PLANE
     size = m.geom_rbound[h] if plane else m.geom_rbound[[g, h]].min()
@@ -79,7 +79,7 @@ def placed(rng, zoo, g, h, count):
 
 
 def heights(m, g, v):
-    """Return the largest v x of a geometry's points x, for unit vectors v (n, 3)."""
+    """Return the largest v . x of a geometry's points x, for each unit vector v of (n, 3)."""
     r, half, _ = m.geom_size[g]
     across, along = np.hypot(v[:, 0], v[:, 1]), np.abs(v[:, 2])
     kind = m.geom_type[g]
@@ -100,7 +100,7 @@ def corners(m, g):
 
 
 def outside(m, g, x):
-    """Return lower bounds of the distances of points x (n, 3) from a geometry, negative inside."""
+    """Return a lower bound of the distance from a geometry for each point of x (n, 3)."""
     r, half, _ = m.geom_size[g]
     kind, up = m.geom_type[g], np.abs(x[:, 2])
     if kind == GeomType.PLANE:
@@ -117,12 +117,12 @@ def outside(m, g, x):
 
 
 def local(v, turn):
-    """Convert vectors (n, 3) in world axes to the axes of geometries."""
+    """Convert vectors (n, 3) from world axes to axes with rotations `turn` (n, 9)."""
     return np.einsum("nji,nj->ni", turn.reshape(-1, 3, 3), v)
 
 
 def width(m, g, h, poses, normal):
-    """Return the width of the empty slab between g and h along normals: a lower bound."""
+    """Return widths of empty slabs between g and h along normals; distances are not less."""
     between = np.einsum("nk,nk->n", poses[:, 12:15] - poses[:, :3], normal)
     return (
         between
@@ -132,7 +132,7 @@ def width(m, g, h, poses, normal):
 
 
 def theirs(zoo, g, h, poses):
-    """Return the distances (n,) and normals (n, 3) of coal."""
+    """Return coal's distances (n,) and normals (n, 3)."""
     _, _, twin = zoo
     found = [twin.between(g, h, at[:3], at[3:12], at[12:15], at[15:]) for at in poses]
     dist, normal = zip(*found, strict=True)
@@ -140,13 +140,13 @@ def theirs(zoo, g, h, poses):
 
 
 @pytest.mark.parametrize(("first", "second"), PAIRS, ids=lambda kind: kind)
-def test_distances_and_normals_are_proved_by_slabs_and_points(zoo, first, second, request):
-    """A slab and a point on each geometry prove the distance; coal checks the depth of overlaps.
+def test_slabs_and_points_prove_distances_and_coal_agrees(zoo, first, second, request):
+    """An empty slab and a point on each geometry prove the distance of a pair.
 
-    No overlapping pair is less deep along coal's normal than along ours. Coal does not converge on
-    cylinders. For other pairs coal's distance is the same, and so is its normal if it is unique.
-    The exception is one pair in a hundred, whose distance by coal is not the width of the slab
-    along coal's normal.
+    For overlaps, the depth along coal's normal is never less than ours. On cylinders coal does not
+    converge. For other pairs coal has the same distance, and the same normal if it is unique.
+    Exceptions, at most one in a hundred, are wrong results of coal: its distance is not the width
+    of the slab along its own normal.
     """
     m, missed, count = zoo[0], 0, request.config.getoption("--poses")
     rng = np.random.default_rng(PAIRS.index((first, second)))
@@ -156,7 +156,7 @@ def test_distances_and_normals_are_proved_by_slabs_and_points(zoo, first, second
         poses = placed(rng, zoo, g, h, max(count // len(SIZES) ** 2, 1))
         dist, normal = proved(zoo, g, h, poses)
         coals, along = theirs(zoo, g, h, poses)
-        along[np.abs(np.linalg.norm(along, axis=1) - 1.0) > 1e-9] = np.nan  # coal gave up
+        along[np.abs(np.linalg.norm(along, axis=1) - 1.0) > 1e-9] = np.nan  # coal failed
         others, size = width(m, g, h, poses, along), m.geom_rbound[[g, h]].max()
         assert np.nanmax(others - dist, initial=-np.inf) < 2e-11 * size
         if "cylinder" not in (first, second):
@@ -169,14 +169,14 @@ def test_distances_and_normals_are_proved_by_slabs_and_points(zoo, first, second
 
 
 def proved(zoo, g, h, poses):
-    """Return our distances (n,) and normals (n, 3), after checks without coal."""
+    """Return our distances (n,) and normals (n, 3), after proving them."""
     m, d, _ = zoo
     dist, normal, x, y = np.split(many_poses.measured(m, d, g, h, poses), [1, 4, 7], axis=1)
     size = m.geom_rbound[[g, h]].sum()
     assert np.abs(np.linalg.norm(normal, axis=1) - 1.0).max() < 1e-12
     assert np.abs(y - x - dist * normal).max() < 1e-11 * size
     error = np.abs(width(m, g, h, poses, normal) - dist[:, 0])
-    touching = np.abs(dist[:, 0]) < 2e-9 * size  # GJK treats distances below 1e-9 as one point
+    touching = np.abs(dist[:, 0]) < 2e-9 * size  # for GJK distances below 1e-9 are zero
     assert error[~touching].max(initial=0.0) < CLOSE
     assert error[touching].max(initial=0.0) < 1e-8 * size
     assert outside(m, g, local(x - poses[:, :3], poses[:, 3:12])).max() < CLOSE
@@ -209,14 +209,15 @@ PLACES = (
 
 
 @pytest.mark.parametrize("far", [0.0, 1e5])
-def test_hostile_pairs_end_and_are_sound(far):
-    """Pairs have equal centres, parallel faces, extreme sizes, or are far from the origin.
+def test_distances_of_hostile_pairs_are_consistent(far):
+    """The pairs have equal centres, parallel faces or extreme sizes, or are far from the origin.
 
     No distance is NaN. The slab is as wide as the distance, to 1e-4 of the size: rounding rotates
     the normal of a needle of 1e-6 whose axis meets another axis. The closest points lie on both
-    geometries, to 1e-6 of the size, even if opposite sides are equally deep. On the axis of a
-    cylinder all sides are equally deep, and EPA's polytope has 256 corners, so points miss the
-    surface by 1e-3, and by more for needles.
+    geometries, to 1e-6 of the size, even if opposite sides are equally deep.
+
+    On the axis of a cylinder all sides are equally deep. There EPA's polytope has 256 corners, so
+    points miss the surface by 1e-3, and by more for needles.
     """
     built = rb.SystemBuilder("hostile", base="world")
     for side, (name, shape) in itertools.product("ab", HOSTILE.items()):

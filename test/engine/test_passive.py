@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Damping, and the smooth law of dry friction and limits, agree with solutions by hand.
+"""Damping, and dry friction and limits by the smooth law, agree with closed forms.
 
-test_stops.py has the exact law.
+test_stops.py tests the exact law.
 """
 
 import numpy as np
@@ -18,7 +18,7 @@ INERTIA = 0.7
 
 
 def wheel(kind="continuous", inertia=INERTIA, limit=None, damping=0.0, friction=0.0):
-    """Return a body of the given inertia (for a slide: mass) on a vertical axis."""
+    """Return a Model of a body with this inertia (mass for a slide) on a vertical axis."""
     inertial = Inertial(inertia, inertia=(inertia, inertia, inertia, 0.0, 0.0, 0.0))
     joint = Joint(
         "joint", kind, "base", "wheel", axis=(0.0, 0.0, 1.0), limit=limit,
@@ -78,11 +78,11 @@ def test_implicit_damping_of_a_chain_matches_a_dense_solve():
 
 
 @pytest.mark.parametrize("integrator", ["euler", "implicit_damping", "rk4"])
-def test_friction_decelerates_at_force_over_inertia(integrator):
+def test_friction_decelerates_a_joint_at_force_over_inertia(integrator):
     m = wheel(friction=0.35)
     m.opt.integrator = integrator
     _, speeds = run(m, qvel=2.0, steps=1000)
-    # the step is implicit in F / max(v, v_s): its first-order error is h (F / I)^2 / v a second
+    # implicit steps with the viscosity F / max(v, v_s) have an error of h (F / I)^2 / v per second
     expected = 2.0 - 0.35 / INERTIA * 0.001 * np.arange(1, 1001)
     assert np.abs(speeds - expected).max() < 5e-4
 
@@ -97,16 +97,16 @@ def test_friction_stops_a_joint_and_never_reverses_it(side):
     assert side * d.qpos[0] == pytest.approx(0.5**2 * INERTIA / (2 * 0.35), rel=0.01)
 
 
-def test_friction_holds_a_load_except_for_the_documented_creep():
+def test_smooth_friction_lets_a_held_load_creep_as_documented():
     m = wheel(friction=2.0)
     _, speeds = run(m, steps=3000, force=1.5)
     assert speeds[-1] == pytest.approx(STICTION_SPEED * 1.5 / 2.0, rel=1e-6)
 
 
-def test_friction_yields_to_a_larger_load():
+def test_a_joint_slides_if_the_load_exceeds_its_friction():
     m = wheel(friction=2.0)
     _, speeds = run(m, steps=1000, force=2.7)
-    gained = speeds[-1] - speeds[-501]  # speed gained in half a second of sliding
+    gained = speeds[-1] - speeds[-501]  # in the last half second
     assert gained == pytest.approx(0.5 * 0.7 / INERTIA, rel=0.01)
 
 
@@ -119,7 +119,7 @@ def limited(solref, kind="revolute", inertia=INERTIA):
 @pytest.mark.parametrize("side", [1.0, -1.0])
 @pytest.mark.parametrize("solref", [(0.02, 1.0), (0.05, 0.5), (0.1, 2.0)])
 def test_a_limit_spring_satisfies_its_differential_equation(solref, side, kind):
-    """Beyond the limit r'' = -2/t r' - r/(t z)^2; the joint starts at rest."""
+    """At a depth r beyond the limit r'' = -2/t r' - r/(t z)^2; the joint starts at rest."""
     m = limited(solref, kind)
     m.opt.integrator = "rk4"
     m.opt.timestep = 1e-4
@@ -130,7 +130,7 @@ def test_a_limit_spring_satisfies_its_differential_equation(solref, side, kind):
         lambda _, y: [y[1], -2.0 / t * y[1] - y[0] / (t * z) ** 2],
         (0.0, duration), [depth, 0.0], rtol=1e-11, atol=1e-13,
     ).y[:, -1]  # fmt: skip
-    assert truth[0] > 0.0, "still beyond the limit"
+    assert truth[0] > 0.0, "the joint is no longer beyond the limit"
     assert side * d.qpos[0] - 0.5 == pytest.approx(truth[0], rel=1e-6)
     assert side * d.qvel[0] == pytest.approx(truth[1], rel=1e-6)
 
@@ -145,20 +145,20 @@ def test_a_critically_damped_limit_agrees_with_its_closed_form():
 
 
 def test_the_force_of_a_limit_scales_with_the_inertia():
-    """A heavy and a light joint with one time constant have equal motions."""
+    """With equal time constants a heavy and a light joint move equally."""
     light, _ = run(limited((0.02, 1.0), inertia=1e-3), qpos=0.6, steps=50)
     heavy, _ = run(limited((0.02, 1.0), inertia=1e3), qpos=0.6, steps=50)
     assert light.qpos[0] == pytest.approx(heavy.qpos[0], rel=1e-12)
 
 
-def test_a_robot_pressed_against_its_limit_stays_near_it():
+def test_a_joint_pressed_against_its_limit_stays_near_the_limit():
     m = limited((0.02, 1.0))
     d, _ = run(m, steps=5000, force=INERTIA * 10.0)
-    assert d.qpos[0] - 0.5 == pytest.approx(10.0 * 0.02**2, rel=1e-6)  # the deflection is f / k
+    assert d.qpos[0] - 0.5 == pytest.approx(10.0 * 0.02**2, rel=1e-6)  # f / k
     assert abs(d.qvel[0]) < 1e-9
 
 
-def test_there_is_no_force_inside_the_limits():
+def test_limits_have_no_force_within_the_range():
     m = limited((0.02, 1.0))
     for q in (-0.5, -0.1, 0.0, 0.4999, 0.5):
         d = rb.make_data(m)
@@ -183,8 +183,8 @@ def test_passive_forces_are_zero_without_opt_passive():
     assert (d.dof_viscosity == 0.0).all()
 
 
-def test_viscosity_is_the_slope_of_the_passive_force():
-    """dof_viscosity is -d(qfrc_passive)/d(qvel), for viscous friction and at limits."""
+def test_viscosity_is_the_negative_derivative_of_the_passive_force():
+    """This holds for damping, for smooth friction and at limits."""
     m = limited((0.02, 1.0)).replaced(dof_damping=[0.3], dof_frictionloss=[0.1])
     d = rb.make_data(m)
     forces = []
@@ -204,7 +204,7 @@ def test_damping_acts_on_every_dof_of_a_joint(kind):
     assert (d.qfrc_passive == -6.0).all()
 
 
-def test_armature_adds_to_the_diagonal():
+def test_armature_adds_to_the_diagonal_of_the_mass_matrix():
     m = trees.build(trees.auto_tree(6, 1.5, seed=3), floating_base=True)
     armature = np.random.default_rng(0).uniform(0.1, 2.0, m.nv)
     geared = m.replaced(dof_armature=armature)

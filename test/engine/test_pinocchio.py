@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Every robot of example-robot-data agrees with Pinocchio, which works in link coordinates.
+"""Every robot of example-robot-data agrees with Pinocchio, which computes in link frames.
 
-The tolerance is 1e-10 of the largest entry; for forward dynamics 64 cond(M) eps if that is more.
+The tolerance is 1e-10 of the largest entry; for forward dynamics it is 64 cond(M) eps if this is
+larger.
 """
 
 import numpy as np
@@ -22,7 +23,7 @@ pytestmark = robots.needs_robots
 def test_a_robot_agrees_with_pinocchio(path, base):
     theirs = pinocchio_twin.load(path, pairs.BASES[base])
     m = robots.load(path, pairs.BASES[base])
-    # strict=False may add a small armature, which Pinocchio does not have
+    # strict=False may add a small armature, which Pinocchio's model lacks
     m = m.replaced(dof_armature=0.0 * m.dof_armature)
     # Pinocchio's forward dynamics is in continuous time
     m.opt.passive, m.opt.integrator = False, "euler"
@@ -51,7 +52,7 @@ def compare(case, m, d, twin, regular):
     rb.fwd_velocity(m, d)
     case.close("bias", d.qfrc_bias, twin.rnea(np.zeros(m.nv)), TOLERANCE)
     theirs = twin.frame_poses()
-    added = set(m.frame_names) - set(theirs)  # frames of sensors are only in our Model
+    added = set(m.frame_names) - set(theirs)  # only our Model has the frames of sensors
     assert set(theirs) <= set(m.frame_names)
     assert all(name.endswith("_frame") for name in added)
     for name, (position, rotation) in theirs.items():
@@ -60,8 +61,8 @@ def compare(case, m, d, twin, regular):
         case.close("frame rotation", R, rotation, TOLERANCE)
 
 
-def test_singular_robots_are_singular():
-    """The robots left out of forward dynamics have no mass matrix to invert."""
+def test_robots_left_out_of_forward_dynamics_are_singular():
+    """Their mass matrix cannot be inverted."""
     for name in robots.SINGULAR:
         m = robots.load(robots.find(name)).replaced()
         m = m.replaced(dof_armature=0.0 * m.dof_armature)

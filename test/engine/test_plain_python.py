@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The kernels without Numba, on symbols, and the package without ROS."""
+"""Kernels run as plain Python and on symbols, and the package works without ROS."""
 
 import os
 import pickle
@@ -33,7 +33,7 @@ def python(*arguments, **environment):
 
 @pytest.fixture(scope="module", params=["urdf", "library"])
 def robot(request):
-    """Return a tree of all joint types with damping, friction, springs and exceeded limits."""
+    """Return Model, Data and tolerance of a tree of all joint types, with all passive forces."""
     if request.param == "urdf":
         m = trees.build(pairs.tree("tree-all"))
     else:
@@ -47,7 +47,7 @@ def robot(request):
         jnt_range=np.where(slides[:, None], [-0.1, 0.1], [-np.inf, np.inf]),
         jnt_stiffness=np.where(m.jnt_dofnum == 1, 3.0, 0.0),
     )
-    d = rb.make_data(smoothly(m))  # code generators trace the smooth law
+    d = rb.make_data(smoothly(m))  # the specialiser traces the smooth law
     states.randomise(m, d, 2)
     states.apply_reasonable_forces(m, d)
     return m, d
@@ -75,9 +75,9 @@ FROM_INVERSE = (*SOLVED, "cacc", "cfrc_sum", "qfrc_inverse", "pA")
 
 
 def compare(kind, robot, name, buffer):
-    """Compare with compiled code, which differs only by the rounding of fused multiply-adds.
+    """Compare a buffer with compiled code, which differs only by fused multiply-adds.
 
-    The tolerance is 1e-13 of the largest entry, or 64 nv cond(M) eps for results of M^-1.
+    The tolerance is 1e-13 of the largest entry, or 64 nv cond(M) eps for results that use M^-1.
     """
     assert not isinstance(buffer, str), buffer
     m, d = robot[0], robot[1].copy()
@@ -100,13 +100,13 @@ def test_plain_python_agrees_with_compiled_code(robot, on_numbers, name):
 
 
 @pytest.mark.parametrize("name", plain_python.SMOOTH)
-def test_kernels_run_on_symbols(robot, on_symbols, name):
-    """The specialiser traces these kernels, so their branches must not depend on data."""
+def test_kernels_can_run_on_symbols(robot, on_symbols, name):
+    """The specialiser traces these kernels, so their branches must not depend on numbers."""
     compare("symbols", robot, name, on_symbols[name])
 
 
 def test_the_library_works_without_ros():
-    """rbdyn_ros loads and steps a robot where rclpy and message packages cannot be imported."""
+    """rclpy and the message packages cannot be imported here."""
     script = (
         "import sys\n"
         "for name in ('rclpy', 'std_msgs', 'sensor_msgs', 'rosidl_runtime_py', 'mujoco',"
@@ -121,6 +121,6 @@ def test_the_library_works_without_ros():
         "print([n for n in sys.modules if n.startswith('rbdyn_ros.ros')])\n"
     )
     speed, modules = python("-c", script).splitlines()
-    # the rod falls from 0.1 rad: I = 2 kg m^2 about the pivot, centre of mass 1 m above the pivot
+    # a rod at 0.1 rad starts to fall; I = 2 kg m^2, and the centre of mass is 1 m above the pivot
     assert float(speed) == pytest.approx(0.01 * 9.81 * np.sin(0.1) / 2.0, rel=1e-3)
     assert modules == "[]"

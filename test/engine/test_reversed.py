@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One mechanism, described with different bases, moves in the same way.
+"""A mechanism moves in the same way whichever link is its base.
 
-The joints between the two bases are forward joints of one Model and reversed joints of the other.
-Their positions, velocities and forces are the same numbers (RBDA table 4.2).
+A joint between the two bases is forward in one Model and reversed in the other, with the same
+positions, velocities and forces (RBDA table 4.2).
 """
 
 import dataclasses
@@ -21,7 +21,7 @@ ROOT = "root_joint"
 
 
 def chain(kinds, seed):
-    """Return links link0, link1 ... and joints of these types between them, some reversed."""
+    """Return a chain of links link0, link1 ... with joints of these types, some reversed."""
     rng = np.random.default_rng(seed)
     links = [Link(f"link{i}", trees.random_inertial(rng)) for i in range(len(kinds) + 1)]
     joints = []
@@ -40,7 +40,7 @@ def floating(description, base):
 
 
 def link_motion(m, d, name):
-    """Return position, rotation, velocity of its origin and angular velocity of a link."""
+    """Return a link's position, rotation matrix, velocity of the origin and angular velocity."""
     p, R = rb.frame_pose(m, d, name)
     i = m.frame_bodyid[m.frame_id(name)]
     w, v = d.cvel[i, :3], d.cvel[i, 3:]
@@ -48,7 +48,7 @@ def link_motion(m, d, name):
 
 
 def same_state(m, d, base, other, e):
-    """Write the state of d to e: joints by name, the root joint by the motion of link `base`."""
+    """Write the state of d to e: joints by name, the root joint from the motion of link `base`."""
     rb.forward(m, d)
     p, R, v, w = link_motion(m, d, base)
     root = other.jnt_id(ROOT)
@@ -60,7 +60,7 @@ def same_state(m, d, base, other, e):
             (ours, our_v), (theirs, their_v) = places(m, other, name)
             e.qpos[theirs], e.qvel[their_v] = d.qpos[ours], d.qvel[our_v]
             e.qfrc_applied[their_v] = d.qfrc_applied[our_v]
-    for name in m.frame_names:  # every link is a body; forces act at its centre of mass
+    for name in m.frame_names:  # each link is a body, so external forces can be copied
         ours, theirs = (x.frame_bodyid[x.frame_id(name)] for x in (m, other))
         e.xfrc_applied[theirs] = d.xfrc_applied[ours]
 
@@ -73,7 +73,7 @@ def start(description, seed, bases):
     m, d = floating(description, bases[0])
     other, e = floating(description, bases[1])
     states.randomise(m, d, seed)
-    d.qfrc_applied *= 0.02  # slow links keep the error of rk4, h^4, small
+    d.qfrc_applied *= 0.02  # slow motions keep the error of rk4 small
     d.xfrc_applied *= 0.02
     d.qfrc_applied[states.joint_slices(m, m.jnt_id(ROOT))[1]] = 0.0
     same_state(m, d, bases[1], other, e)
@@ -94,7 +94,7 @@ def polarity(m, names):
 
 @pytest.mark.parametrize("seed", range(4))
 def test_all_joint_types_agree_in_a_reversed_chain(seed):
-    """In one state link motions, energy, joint accelerations and passive forces agree."""
+    """In the same state link motions, energy, joint accelerations and passive forces agree."""
     kinds = np.random.default_rng(seed).permutation(trees.LIBRARY)
     description = chain([str(kind) for kind in kinds], seed)
     last = f"link{len(kinds)}"
@@ -114,10 +114,10 @@ def test_all_joint_types_agree_in_a_reversed_chain(seed):
 
 
 @each_type
-def test_two_links_move_the_same_from_either_root(name):
-    """The motions agree after half a second with gravity, joint forces and external forces.
+def test_two_links_move_in_the_same_way_from_either_base(name):
+    """The links move for half a second with gravity, joint forces and external forces.
 
-    The tolerance is the error of rk4, h^4, which differs between the two roots.
+    The tolerance covers the error of rk4, of order h^4, which depends on the base.
     """
     description = chain([name], seed=trees.LIBRARY.index(name))
     m, d, other, e = start(description, 3, ("link0", "link1"))
@@ -129,13 +129,13 @@ def test_two_links_move_the_same_from_either_root(name):
         compare_links(case, m, d, other, e, 1e-9)
 
 
-#: Types whose inverse is a joint of the same type with opposite positions.
+#: Joint types whose reverse is a joint of the same type with opposite positions.
 SYMMETRIC = ("revolute", "prismatic", "helical", "cylindrical", "universal")
 
 
 @pytest.mark.parametrize("name", SYMMETRIC)
 def test_a_reversed_joint_equals_a_joint_written_from_child_to_parent(name):
-    """A reversed joint equals a joint with exchanged links and opposite positions and forces."""
+    """The written joint has exchanged links, and opposite positions and forces."""
     rng = np.random.default_rng(5)
     links = [Link("base"), *(Link(f"link{i}", trees.random_inertial(rng)) for i in (1, 2, 3))]
     ends = [(f"link{i}", trees.random_pose(rng, 2.0)) for i in (1, 2)]
@@ -148,7 +148,7 @@ def test_a_reversed_joint_equals_a_joint_written_from_child_to_parent(name):
         child_origin=joint.origin,
     )
     order = slice(None)
-    if name == "universal":  # exchanging the links exchanges the axes
+    if name == "universal":  # swapping the links swaps the axes
         swapped = dataclasses.replace(swapped, axis=joint.axis2, axis2=joint.axis)
         order = slice(None, None, -1)
     ends = [("base", trees.random_pose(rng, 2.0)), ("link1", trees.random_pose(rng, 2.0))]

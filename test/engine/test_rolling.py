@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A ball and a disk that roll without slipping follow their analytic motions."""
+"""A ball and a disk that roll without slipping move as in closed form."""
 
 import numpy as np
 import pytest
@@ -11,7 +11,7 @@ import rbdyn_ros as rb
 
 G = 9.81
 RADIUS = 0.1
-TURN = 3.0  # speed of the turntable [rad/s]
+TURN = 3.0  # angular velocity of the turntable [rad/s]
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -28,35 +28,35 @@ def model(system):
 
 
 def rolling(m, velocity, spin=0.0):
-    """Return Data of a ball on level ground with a velocity of its centre [m/s] and a spin."""
+    """Return Data of a rolling ball on level ground, with a velocity [m/s] and a spin [rad/s]."""
     d = rb.make_data(m)
     x, y = velocity
     d.qvel = (x, y, 0.0, -y / RADIUS, x / RADIUS, spin)
     see_constraints(m, d)
-    assert np.abs(d.efc_vel).max() < 1e-14, "it rolls from the start"
+    assert np.abs(d.efc_vel).max() < 1e-14, "the ball slips at the start"
     return d
 
 
-def test_a_ball_has_five_positions_and_three_velocities():
+def test_a_rolling_ball_has_five_position_and_three_velocity_freedoms():
     m = model(mechanisms.ball())
     d = rb.make_data(m)
     rb.forward(m, d)
     assert (m.nv, m.nefc, d.efc_rank) == (6, 3, 3)
     assert d.efc_pos.tolist() == [0.0, 0.0, 0.0]
-    d.qpos[:2] = (3.0, -2.0)  # any position on the ground with any orientation is allowed
+    d.qpos[:2] = (3.0, -2.0)  # the ball may be anywhere on the ground
     d.qpos[3:] = np.roll(Rotation.from_rotvec([1.0, 2.0, 0.5]).as_quat(), 1)
     see_constraints(m, d)
     assert np.abs(d.efc_pos).max() < 1e-16
-    d.qpos[2] = 0.01  # the ball must touch the ground
+    d.qpos[2] = 0.01  # but the ball must touch the ground
     see_constraints(m, d)
     np.testing.assert_allclose(d.efc_pos, [0.01, 0.0, 0.0], atol=1e-16)
 
 
-def test_a_ball_that_rolls_round_a_square_has_another_orientation():
-    """A ball that rolls round a square returns to its position with another orientation."""
+def test_a_ball_that_rolls_round_a_square_returns_rotated():
+    """The position is the first one, but the orientation differs by 120 degrees."""
     m = model(mechanisms.ball())
     d = rb.make_data(m)
-    side = RADIUS * np.pi / 2  # the ball makes a quarter of a turn
+    side = RADIUS * np.pi / 2  # a quarter of a turn
     for velocity in ((side, 0.0), (0.0, side), (-side, 0.0), (0.0, -side)):
         # the angular velocity is in the ball's own axes
         R = Rotation.from_quat(np.roll(d.qpos[3:], -1))
@@ -72,7 +72,7 @@ def test_a_ball_that_rolls_round_a_square_has_another_orientation():
 
 @pytest.mark.parametrize("tilt", [0.1, 0.5, -0.8])
 def test_a_ball_rolls_down_a_tilted_plane(tilt):
-    """The acceleration of the ball is 5/7 g sin(tilt)."""
+    """The ball accelerates with 5/7 g sin(tilt)."""
     m = model(mechanisms.ball(tilt=tilt))
     d = rb.make_data(m)
     start = d.qpos[:3].copy()
@@ -80,7 +80,7 @@ def test_a_ball_rolls_down_a_tilted_plane(tilt):
     way = 0.5 * 5.0 / 7.0 * G * np.sin(tilt) * d.time**2
     down = np.array([np.cos(tilt), 0.0, -np.sin(tilt)])
     np.testing.assert_allclose(d.qpos[:3] - start, way * down, atol=1e-12)
-    # the force of friction is 2/7 m g sin, and the normal force m g cos
+    # friction is 2/7 m g sin(tilt), and the normal force is m g cos(tilt)
     rb.forward(m, d)
     force = d.qfrc_constraint[:3]
     np.testing.assert_allclose(force @ down, -2.0 / 7.0 * 2.0 * G * np.sin(tilt), rtol=1e-12)
@@ -88,7 +88,7 @@ def test_a_ball_rolls_down_a_tilted_plane(tilt):
     np.testing.assert_allclose(force @ normal, 2.0 * G * np.cos(tilt), rtol=1e-12)
 
 
-def test_a_ball_that_spins_rolls_straight_on():
+def test_a_ball_that_also_spins_about_the_vertical_rolls_straight():
     m = model(mechanisms.ball())
     d = rolling(m, (0.7, -0.3), spin=25.0)
     rb.step(m, d, 2000)
@@ -98,7 +98,7 @@ def test_a_ball_that_spins_rolls_straight_on():
 
 
 def test_a_ball_on_a_turntable_runs_in_a_circle():
-    """From any start v' = 2/7 W z x v: the ball completes a circle in 7/2 turns of the table."""
+    """As v' = 2/7 W z x v, the ball completes a circle in 7/2 turns of the table."""
     m = model(mechanisms.ball(spinning_floor="turntable"))
     d = rb.make_data(m)
     d.qpos[:2] = (0.3, 0.1)
@@ -112,14 +112,15 @@ def test_a_ball_on_a_turntable_runs_in_a_circle():
         turn = np.array([[c, -s], [s, c]])
         np.testing.assert_allclose(d.qpos[:2], middle + turn @ (start - middle), atol=1e-9)
         np.testing.assert_allclose(d.qvel[:2], turn @ velocity, atol=1e-8)
-    assert rate * d.time > 2 * np.pi, "once round"
+    assert rate * d.time > 2 * np.pi, "the ball has not completed the circle"
     assert d.qpos[2] == pytest.approx(0.0, abs=1e-12)
 
 
 def leaning(m, angle, precession, spin):
-    """Return Data of a disk that rolls along world x with its axis at an angle to the vertical.
+    """Return Data of a disk that rolls along x, with its axis at an angle to the vertical [rad].
 
-    With e1 along x, e2 up the disk and e3 along its axis, w = precession sin e2 + spin e3.
+    With e1 along x, e2 up the disk and e3 along its axis, the angular velocity is
+    precession sin(angle) e2 + spin e3 [rad/s].
     """
     c, s = np.cos(angle), np.sin(angle)
     e1, e2, e3 = np.array([1.0, 0.0, 0.0]), np.array([0.0, c, s]), np.array([0.0, -s, c])
@@ -136,16 +137,16 @@ def leaning(m, angle, precession, spin):
 
 
 def axis(d):
-    """Return the disk's axis in the world."""
+    """Return the disk's axis in world coordinates."""
     return Rotation.from_quat(np.roll(d.qpos[3:], -1)).apply([0.0, 1.0, 0.0])
 
 
 @pytest.mark.parametrize(("angle", "precession"), [(1.2, 4.0), (1.0, -7.0), (0.6, 12.0)])
 def test_a_disk_rolls_steadily_in_a_circle(angle, precession):
-    """At a constant angle of the axis 3/2 w W sin - 1/4 W^2 sin cos + g/r cos = 0.
+    """For a constant angle of the axis, 3/2 w W sin - 1/4 W^2 sin cos + g/r cos = 0.
 
-    This follows from the rate of H = A W sin e2 + C w e3 and the moment of the contact force, with
-    A = m r^2 / 4, C = m r^2 / 2.
+    W is the precession and w the spin. The equation follows from the angular momentum
+    H = A W sin e2 + C w e3 and the moment of the contact force; A = m r^2 / 4, C = m r^2 / 2.
     """
     c, s = np.cos(angle), np.sin(angle)
     spin = (0.25 * precession**2 * s * c - G / RADIUS * c) / (1.5 * precession * s)
@@ -158,18 +159,18 @@ def test_a_disk_rolls_steadily_in_a_circle(angle, precession):
         assert axis(d)[2] == pytest.approx(c, abs=1e-7)
         assert d.qpos[2] == pytest.approx(start[2], abs=1e-7)
         assert np.linalg.norm(d.qpos[:2] - middle) == pytest.approx(abs(circle), abs=1e-7)
-        turned = np.arctan2(axis(d)[0], -axis(d)[1])  # azimuth of the axis relative to the start
+        turned = np.arctan2(axis(d)[0], -axis(d)[1])  # angle of precession since the start
         assert np.cos(turned - precession * d.time) == pytest.approx(1.0, abs=1e-9)
 
 
 @pytest.mark.parametrize("factor", [1.5, 4.0])
 def test_an_upright_disk_wobbles(factor):
-    """A small lean x has x'' = -(12/5 w^2 - 4/5 g/r) x; the critical speed is w^2 = g / (3 r)."""
+    """A small lean has x'' = -(12/5 w^2 - 4/5 g/r) x, so it is stable for w^2 > g / (3 r)."""
     spin = factor * np.sqrt(G / (3.0 * RADIUS))
     rate = np.sqrt(12.0 / 5.0 * spin**2 - 4.0 / 5.0 * G / RADIUS)
     m = model(mechanisms.disk(RADIUS))
     lean = 1e-5
-    # with a rate of 2 w x about the vertical the lean swings about zero
+    # with an angular velocity of 2 w x about the vertical the lean oscillates about zero
     d = leaning(m, np.pi / 2 - lean, -2.0 * spin * lean, spin)
     times, leans = [], []
     for _ in range(200):
@@ -190,7 +191,7 @@ def test_an_upright_disk_falls_below_its_critical_speed(factor, falls):
         rb.step(m, d, 10)
         largest = max(largest, abs(axis(d)[2]))
     assert bool(largest > 0.1) is falls
-    assert falls or largest < 2e-5  # the disk wobbles by less than 20 times the first lean
+    assert falls or largest < 2e-5  # a stable disk leans by less than 20 times the first lean
 
 
 def test_a_wobbling_disk_keeps_its_energy_and_stays_on_the_ground(record_property):
@@ -215,8 +216,8 @@ def test_default_integrators_keep_the_constraint_of_a_rolling_disk(integrator, r
 
 
 @pytest.mark.parametrize("turned", [(0.4, -0.3, 1.0), (2.0, 0.5, -0.7)])
-def test_rotating_gravity_and_ground_together_changes_nothing(turned):
-    """If gravity and scene are rotated together, the motion in the rotated frame is the same."""
+def test_rotating_gravity_and_ground_together_rotates_the_motion(turned):
+    """In the rotated frame the motion is the same."""
     R = Rotation.from_rotvec(turned)
     ends = []
     for rotation in (Rotation.identity(), R):

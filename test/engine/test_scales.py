@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A change of units changes only the numbers, for robots of any mass and size."""
+"""Robots of any mass and size: other units of mass or length only scale the results."""
 
 import numpy as np
 import pytest
@@ -10,7 +10,7 @@ ACROSS = (0.0, -1.0, 0.0)
 
 
 def chain(mass=1.0, size=1.0, links=6):
-    """Return a chain whose joints have different axes."""
+    """Return a chain of boxes on hinges with different axes, scaled in mass and size."""
     system, above = rb.SystemBuilder("chain"), "base"
     for k in range(links):
         link = rb.shapes.box((0.3 * size, 0.1 * size, 0.2 * size), mass=mass)
@@ -24,8 +24,8 @@ def chain(mass=1.0, size=1.0, links=6):
 
 
 @pytest.mark.parametrize("mass", [2e-16, 1e-25, 1e6])
-def test_the_unit_of_mass_does_not_matter(mass):
-    """Below 1e-15 kg the centre of mass of a subtree and gravity_term were once wrong."""
+def test_results_scale_with_the_unit_of_mass(mass):
+    """Below 1e-15 kg the centres of mass of subtrees and gravity_term were once wrong."""
     usual, m = chain(), chain(mass)
     rng = np.random.default_rng(1)
     qpos, qvel = rng.normal(size=(2, m.nv))
@@ -44,7 +44,7 @@ def test_the_unit_of_mass_does_not_matter(mass):
         )
 
 
-def test_a_body_without_mass_is_its_own_centre_of_mass():
+def test_subtrees_without_mass_have_a_finite_centre_of_mass():
     system = rb.SystemBuilder("light").body("a").body("b", rb.shapes.box((1, 1, 1), mass=1.0))
     system.body("c").joint("j", "revolute", "base", "b").joint("k", "fixed", "b", "c")
     m = rb.build(system.joint("i", "fixed", "base", "a"))
@@ -54,7 +54,7 @@ def test_a_body_without_mass_is_its_own_centre_of_mass():
 
 
 def mechanism(size, slider):
-    """Return a crank and a coupler with a rocker or a slider; the loop is open at zero."""
+    """Return a scaled four-bar or slider-crank, whose loop is open at zero positions."""
     system = rb.SystemBuilder("mechanism")
     for name, length in (("crank", 0.1), ("coupler", 0.25), ("rocker", 0.2)):
         middle = rb.pose((0.5 * length * size, 0.0, 0.0))
@@ -74,7 +74,7 @@ def mechanism(size, slider):
 @pytest.mark.parametrize("size", [1e-6, 1e-3, 1e3, 1e6])
 @pytest.mark.parametrize("slider", [False, True])
 def test_an_open_mechanism_of_any_size_is_assembled(size, slider):
-    """A four-bar of micrometres that was open by half a crank once counted as closed."""
+    """A four-bar of micrometres, open by half a crank, once counted as closed."""
     m, usual = mechanism(size, slider), mechanism(1.0, slider)
     assert [finding.code for finding in m.findings if finding.code != "tiny-inertia"] == [
         "assembled"
@@ -90,7 +90,7 @@ def test_an_open_mechanism_of_any_size_is_assembled(size, slider):
 
 
 @pytest.mark.parametrize("size", [1e-7, 1.0, 1e7])
-def test_operational_inertia_is_right_at_any_size(size):
+def test_operational_inertia_scales_with_the_size(size):
     m = chain(size=size)
     d = rb.make_data(m)
     d.qpos = np.random.default_rng(2).normal(size=m.nv)

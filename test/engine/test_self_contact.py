@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""By default links push each other, but a robot in a valid pose does not move."""
+"""By default links of a robot have contact, but a robot at rest does not push itself."""
 
 import numpy as np
 import pytest
@@ -10,7 +10,7 @@ from rbdyn_ros.description import robot_files
 
 pytestmark = robots.needs_robots
 
-#: Robots with many pairs that overlap or touch at the start, or with poses in their SRDFs.
+#: Robots of which many links overlap or touch at the start, or whose SRDFs have poses.
 NAMES = (
     "icub.urdf", "kinova.urdf", "baxter.urdf", "talos_full_v2.urdf", "tiago_dual.urdf",
     "panda_collision.urdf", "hyq_no_sensors.urdf", "z1.urdf", "xarm7.urdf", "bolt.urdf",
@@ -18,7 +18,7 @@ NAMES = (
 
 
 def starts(m, path):
-    """Yield qpos0 and the poses of the SRDF."""
+    """Yield qpos0 and the qpos of each pose in the SRDF."""
     yield "qpos0", m.qpos0
     for state in robot_files.read(path, strict=False, contact=True).states:
         qpos = m.qpos0.copy()
@@ -30,9 +30,9 @@ def starts(m, path):
 
 @pytest.mark.parametrize("name", NAMES)
 def test_a_robot_at_rest_does_not_push_itself(name):
-    """Without gravity and joint forces, links that touch at the start move only by rounding.
+    """Without gravity and joint forces, touching links move only by rounding errors.
 
-    A link of 1 kg that is 1e-13 m deep in another link is pushed with 1e-3 N.
+    A link of 1 kg that is 1e-13 m deep in another link gets a force of 1e-3 N.
     """
     path = robots.find(name)
     m = rb.load_urdf(path, True, strict=False, contact=rb.Contact(obstacles=()))

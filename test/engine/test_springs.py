@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Springs in joints, spring-dampers between points, limits of joints with several coordinates."""
+"""Springs in joints, spring-dampers and limits of multi-dof joints have the right forces."""
 
 from dataclasses import replace
 
@@ -13,8 +13,8 @@ import rbdyn_ros as rb
 
 BODY = rb.shapes.box((0.6, 0.2, 0.3), mass=1.5, at=rb.pose((0.2, 0.1, -0.1)))
 
-#: The Model of ours() in MuJoCo: springs in a slide, a hinge and a ball, a spring from body a to
-#: body c, and a spring from the world to body b.
+#: The robot of ours() as MJCF: springs in a slide, a hinge and a ball joint, a spring from body a
+#: to body c, and a spring from the world to body b.
 MJCF = """
 <mujoco><compiler angle="radian"/>
   <option timestep="0.001" integrator="Euler">
@@ -93,10 +93,10 @@ def test_steps_with_springs_agree_with_mujoco():
 
 
 @pytest.mark.parametrize("kind", trees.LIBRARY)
-def test_a_spring_in_a_joint_is_the_slope_of_its_energy(kind):
-    """qfrc_passive equals central differences of the energy along every dof.
+def test_the_force_of_a_joint_spring_is_the_derivative_of_its_energy(kind):
+    """qfrc_passive equals central differences of the negative energy along each dof.
 
-    Differences over 2e-5 of a function of size ten have a truncation h^2 and a rounding eps / h of
+    For differences over 2e-5, and energies of about ten, truncation h^2 and rounding eps / h are
     about 1e-9.
     """
     description = trees.auto_tree(1, kinds=(kind,), seed=3)
@@ -120,7 +120,7 @@ def test_a_spring_in_a_joint_is_the_slope_of_its_energy(kind):
         assert d.qfrc_passive[k] == pytest.approx(-slope, abs=1e-8)
 
 
-def test_energy_is_kept_without_damping():
+def test_springs_keep_the_energy_without_damping():
     m = ours()
     m = m.replaced(spring_damping=np.zeros(2))
     m.opt.integrator, m.opt.timestep = "rk4", 5e-4
@@ -132,13 +132,13 @@ def test_energy_is_kept_without_damping():
     rb.step(m, d, 1000)
     rb.forward(m, d)
     rb.energy(m, d)
-    # the error of the integrator is h^4 T
+    # the integrator's error is of order h^4 T
     assert d.energy.sum() == pytest.approx(start, abs=1e-8)
 
 
 @pytest.mark.parametrize("ratio", [0.0, 0.05])
 def test_a_joint_on_a_spring_is_damped_only_by_its_own_damping(ratio):
-    """Each of ten periods takes 628 timesteps: h^2 k / I = 1e-4."""
+    """The joint oscillates for ten periods of 628 timesteps, as h^2 k / I = 1e-4."""
     builder = rb.SystemBuilder("wheel").body("rim", rb.shapes.box((0.2, 0.2, 0.1), mass=1.0))
     builder.joint("hinge", "revolute", "base", "rim", axis=(0, 0, 1), stiffness=1.0)
     m = rb.build(builder)
@@ -190,7 +190,7 @@ def limited(kind, **limits):
 
 @pytest.mark.parametrize("kind", ["cylindrical", "universal"])
 def test_each_coordinate_of_a_joint_has_its_own_limits(kind):
-    """A coordinate beyond its limit has a force; the coordinate without a limit has none."""
+    """Only a coordinate beyond its own limit has a force."""
     m = limited(kind, limits=(rb.Limit(-0.1, 0.2), rb.Limit()))
     m.opt.exact_stops = False
     d = rb.make_data(m)
@@ -204,7 +204,7 @@ def test_each_coordinate_of_a_joint_has_its_own_limits(kind):
     assert not d.qfrc_passive.any()
 
 
-def test_a_ball_joint_is_limited_by_its_angle():
+def test_the_limit_of_a_ball_joint_is_on_its_rotation_angle():
     m = limited("spherical", limit=rb.Limit(0.0, 0.5))
     m.opt.exact_stops = False
     d = rb.make_data(m)

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Compare each stage with MuJoCo, field by field, after NaN is written to its outputs.
+"""Each stage agrees with MuJoCo, field by field; before a stage its outputs are set to NaN.
 
-The tolerance is 1e-10 of the field's largest entry. Both engines do the same sums in double
-precision, but diagonalise inertias and fuse fixed links differently, which costs some 1e-13 on
-badly scaled robots. The tolerance of results of M^-1 is 64 cond(M) eps if that is more.
+The tolerance is 1e-10 of a field's largest entry. Both engines compute the same sums, but they
+diagonalise inertias and fuse fixed links differently, which costs some 1e-13 on badly scaled
+robots. The tolerance of results that use M^-1 is 64 cond(M) eps if this is larger.
 """
 
 import numpy as np
@@ -20,7 +20,7 @@ TOLERANCE = 1e-10
 
 
 def world_inertia(xmat, moments):
-    """Return the inertias in world axes: principal axes are not unique, so compare these."""
+    """Return the inertia tensors in world axes, because principal axes are not unique."""
     R = np.asarray(xmat).reshape(-1, 3, 3)
     return np.einsum("bij,bj,bkj->bik", R, moments, R)
 
@@ -90,7 +90,7 @@ def check_velocity(case, m, d, mm, md):
 
 
 def without_qacc(m, d):
-    """Return cfrc_sum of the rne stage, and its reference: cfrc_bias summed towards the root."""
+    """Return cfrc_sum, and the sums of cfrc_bias towards the root that cfrc_sum must equal."""
     total = d.cfrc_bias.copy()
     for i in range(m.nbody - 1, 0, -1):
         total[m.body_parentid[i]] += total[i]
@@ -116,7 +116,7 @@ def check_dynamics(case, m, d, mm, md, inverse):
     rb.inverse(m, d)
     mujoco.mj_inverse(mm, md)
     case.close("qfrc_inverse", d.qfrc_inverse, md.qfrc_inverse, TOLERANCE)
-    # cfrc_int of mj_rnePostConstraint includes xfrc_applied; without xfrc_applied both agree
+    # mj_rnePostConstraint includes xfrc_applied in cfrc_int, so set it to zero
     md.xfrc_applied[:] = 0.0
     mujoco.mj_rnePostConstraint(mm, md)
     case.close("cacc", d.cacc, md.cacc, TOLERANCE)

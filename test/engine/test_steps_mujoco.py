@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whole timesteps agree with mujoco.mj_step, which does the same sums in the same order.
+"""Whole timesteps agree with mujoco.mj_step.
 
-With implicit damping MuJoCo's Euler is our implicit_damping; with mjDSBL_EULERDAMP our euler.
-The tolerance after n steps is n times the tolerance of one acceleration, because errors add up.
+MuJoCo's Euler is our implicit_damping, or our euler if mjDSBL_EULERDAMP disables implicit
+damping. The tolerance after n steps is n times the tolerance of one acceleration, because errors
+add up.
 """
 
 import numpy as np
@@ -25,7 +26,7 @@ INTEGRATORS = {
 STEPS = 10
 
 
-#: The newest MuJoCo 3 for Python 3.10 adds angular velocities of different trial states.
+#: RK4 of MuJoCo 3 adds angular velocities in the axes of different trial states.
 SECOND_ORDER_TURNS = int(mujoco.__version__.split(".")[0]) < 4
 
 
@@ -40,7 +41,7 @@ def check_steps(m, mm, integrator, where):
     mm.opt.disableflags = (mm.opt.disableflags & ~NO_EULER_DAMPING) | flag
     d, md = rb.make_data(m), mujoco.MjData(mm)
     states.randomise(m, d, 11, speed=2.0)
-    d.qacc *= 100.0  # a large timestep, so that terms of order h are visible
+    d.qacc *= 100.0  # large accelerations, so that terms of order h are visible
     states.apply_reasonable_forces(m, d)
     mujoco_twin.copy_state(d, md)
     tolerance = STEPS * with_inverse(1e-10, rb.mass_matrix(m, d), 1)
@@ -50,8 +51,8 @@ def check_steps(m, mm, integrator, where):
         case.close("qpos", d.qpos, md.qpos, tolerance)
         case.close("qvel", d.qvel, md.qvel, tolerance)
         case.close("time", d.time, md.time, 1e-12)
-        if integrator != "rk4":  # MuJoCo's rk4 leaves its last trial state here
-            if integrator == "euler":  # MuJoCo's qacc always has explicit damping
+        if integrator != "rk4":  # MuJoCo's RK4 leaves the fields of its last trial state
+            if integrator == "euler":  # MuJoCo's qacc always includes explicit damping
                 case.close("qacc", d.qacc, md.qacc, tolerance)
             case.close("xpos", d.xpos, md.xpos, tolerance)
             case.close("cvel", d.cvel, md.cvel, tolerance)

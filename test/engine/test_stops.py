@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Dry friction and limits of joints: held joints stand still, moving joints stop in a step."""
+"""Dry friction and limits by the exact law: held joints rest, and joints stop within a step."""
 
 import numpy as np
 import pytest
@@ -11,13 +11,13 @@ from rbdyn_ros.description.parts.types import Inertial
 
 INTEGRATORS = ("euler", "implicit_damping", "rk4", "implicit", "implicit_midpoint")
 LENGTH, MASS = 0.5, 2.0
-LOAD = MASS * 9.81 * LENGTH  # torque of the weight at the end of a level rod [N m]
+LOAD = MASS * 9.81 * LENGTH  # torque of the weight on a level rod [N m]
 ROD = Inertial(MASS, Pose((LENGTH, 0.0, 0.0)), (1e-3, 1e-3, 1e-3, 0.0, 0.0, 0.0))
 INERTIA = MASS * LENGTH**2 + 1e-3
 
 
 def pendulum(kind="continuous", axis=(0, 1, 0), integrator="implicit_damping", **joint):
-    """Return a light rod with a heavy end, level at 0, which falls in the positive direction."""
+    """Return a Model of a level light rod with a heavy end, which falls to positive angles."""
     builder = rb.SystemBuilder("pendulum").body("rod", ROD)
     m = rb.build(builder.joint("hinge", kind, "base", "rod", axis=axis, **joint))
     m.opt.integrator, m.opt.exact_stops = integrator, True
@@ -25,12 +25,12 @@ def pendulum(kind="continuous", axis=(0, 1, 0), integrator="implicit_damping", *
 
 
 def wheel(integrator="implicit_damping", **joint):
-    """Return the same rod on a vertical axis, so that gravity has no torque."""
+    """Return a Model of the same rod on a vertical axis, about which gravity has no torque."""
     return pendulum(axis=(0, 0, 1), integrator=integrator, **joint)
 
 
 def finger(kind, **joint):
-    """Return a light body on a joint, with steps of 10 ms."""
+    """Return a Model of a light body on a joint, with a timestep of 10 ms."""
     body = Inertial(0.1, Pose(), (1e-5, 1e-5, 1e-5, 0.0, 0.0, 0.0))
     builder = rb.SystemBuilder("finger").body("finger", body)
     m = exact(builder.joint("hinge", kind, "base", "finger", **joint))
@@ -88,7 +88,7 @@ def test_friction_stops_a_joint_and_does_not_reverse_it(side, integrator):
 
 
 @pytest.mark.parametrize("integrator", INTEGRATORS)
-def test_friction_that_stops_a_joint_in_one_step_takes_its_momentum_exactly(integrator):
+def test_friction_that_stops_a_joint_in_one_step_takes_exactly_its_momentum(integrator):
     m = wheel(friction=1e5, integrator=integrator)
     for speed in np.linspace(0.1, 9.0, 50):
         d = rb.make_data(m)
@@ -96,7 +96,7 @@ def test_friction_that_stops_a_joint_in_one_step_takes_its_momentum_exactly(inte
         rb.step(m, d)
         assert d.qvel[0] == 0.0
         force = -INERTIA * speed / m.opt.timestep
-        # five rounding errors of a product that is 1e5 times the force
+        # a product that is 1e5 times the force is rounded five times
         assert d.qfrc_passive[0] == pytest.approx(force, rel=5e-11)
 
 
@@ -116,15 +116,15 @@ def test_a_limit_stops_a_joint_within_a_step(speed, integrator, timestep):
             speeds.append(side * d.qvel[0])
         assert max(beyond) < 1e-5 * speed * timestep
         assert np.abs(beyond[4:]).max() < 1e-5 * speed * timestep
-        assert min(speeds) > -1e-6 * speed  # the joint does not bounce
+        assert min(speeds) > -1e-6 * speed  # no bounce
         assert np.abs(speeds[5:]).max() < 1e-6 * speed
     assert d.nunsolved == 0
 
 
 @pytest.mark.parametrize("speed", [0.5, 5.0, 50.0])
 @pytest.mark.parametrize("load", [0.4, 4.0])
-def test_the_largest_force_of_a_limit_determines_how_far_a_joint_is_beyond_the_limit(speed, load):
-    """After an impact the force exceeds the load, so the load alone gives no bound."""
+def test_the_depth_beyond_a_limit_is_bounded_by_the_largest_force(speed, load):
+    """After an impact the force exceeds the load, so the load gives no bound."""
     m = wheel(kind="revolute", limit=(-1.0, 0.4))
     d = rb.make_data(m)
     d.qvel, d.qfrc_applied = speed, load
@@ -140,7 +140,7 @@ def test_the_largest_force_of_a_limit_determines_how_far_a_joint_is_beyond_the_l
 
 
 @pytest.mark.parametrize("integrator", INTEGRATORS)
-def test_a_joint_that_leans_on_its_limit_rests(integrator):
+def test_a_joint_pressed_on_its_limit_rests(integrator):
     m = pendulum(kind="revolute", limit=(-0.5, 0.0), integrator=integrator)
     d = rb.make_data(m)
     rb.step(m, d, 1000)
@@ -149,13 +149,13 @@ def test_a_joint_that_leans_on_its_limit_rests(integrator):
     assert d.qfrc_passive[0] == pytest.approx(-LOAD, rel=1e-9)
     rb.forward(m, d)
     assert abs(d.qacc[0]) < 1e-9
-    d.qfrc_applied = -1.5 * LOAD  # the limit does not pull at the lifted rod
+    d.qfrc_applied = -1.5 * LOAD  # a limit does not pull
     rb.step(m, d, 10)
     assert d.qvel[0] == pytest.approx(-0.5 * LOAD / INERTIA * 0.01, rel=1e-3)
 
 
 @pytest.mark.parametrize("side", [1.0, -1.0])
-def test_a_joint_beyond_its_limit_comes_back_slowly(side):
+def test_a_joint_that_starts_beyond_its_limit_comes_back_slowly(side):
     m = wheel(kind="revolute", limit=(-0.5, 0.5))
     d = rb.make_data(m)
     d.qpos = 1.5 * side
@@ -172,7 +172,7 @@ def test_a_joint_beyond_its_limit_comes_back_slowly(side):
 )
 @pytest.mark.parametrize("integrator", INTEGRATORS)
 @pytest.mark.parametrize("side", [1.0, -1.0])
-def test_a_limit_holds_a_load_that_moves_a_light_joint_by_radians_in_a_step(
+def test_a_limit_stops_a_light_joint_that_moves_by_radians_in_a_step(
     side, start, load, deepest, integrator
 ):
     """0.5 N m would move 1e-5 kg m^2 by 5 rad in a step of 10 ms."""
@@ -187,12 +187,12 @@ def test_a_limit_holds_a_load_that_moves_a_light_joint_by_radians_in_a_step(
     assert d.qfrc_passive[0] == pytest.approx(-side * load, rel=1e-9)
     d.qfrc_applied = 0.0
     rb.step(m, d, 1)
-    assert -0.32 < side * d.qvel[0] <= 0.0  # the joint returns slowly
+    assert -0.32 < side * d.qvel[0] <= 0.0  # slowly back
     assert d.nunsolved == 0
 
 
-def test_a_joint_that_has_little_inertia_at_position_zero_stops_at_its_limit():
-    """5 kg at 1 m turn on a joint whose inertia at the zero position is 25,000 times less."""
+def test_a_joint_with_little_inertia_at_zero_positions_stops_at_its_limit():
+    """With 5 kg at 1 m the inertia is 25,000 times the inertia at zero positions."""
     hub, load = ((inertia,) * 3 + (0.0,) * 3 for inertia in (2e-4, 1e-9))
     builder = rb.SystemBuilder("polar").body("hub", Inertial(0.1, Pose(), hub))
     builder.body("slider", Inertial(5.0, Pose(), load))
@@ -226,7 +226,7 @@ def test_a_joint_with_friction_rests_on_a_soft_limit_in_all_functions(load):
 
 
 def test_friction_does_not_hold_a_driven_joint():
-    """A joint with friction of 1 N m starts from rest by a drive of 1e-3 rad/s^2."""
+    """A drive of 1e-3 rad/s^2 starts a resting joint with a friction of 1 N m."""
     m = finger("continuous", friction=1.0)
     d = rb.make_data(m)
     rb.set_drive(m, d, "hinge", "acceleration", 1e-3)
@@ -234,19 +234,19 @@ def test_friction_does_not_hold_a_driven_joint():
     assert d.qvel[0] == pytest.approx(1e-3, rel=1e-6)
 
 
-def test_the_memory_of_a_limit_fades_to_zero():
+def test_the_memory_of_a_limit_force_fades_to_zero():
     m = wheel(kind="revolute", limit=(-0.5, 0.5))
     d = rb.make_data(m)
     d.qpos, d.qfrc_applied = 0.4999, 10.0
     rb.step(m, d, 100)
     d.qfrc_applied = 0.0
-    rb.step(m, d, 100)  # the memory decays by a factor of 1e6 a step
+    rb.step(m, d, 100)  # the memory decays by a factor of 1e6 per step
     assert d.stick_qfrc[0] == 0.0
 
 
 @pytest.mark.parametrize("kind", ["slow", "overdamped", "weak"])
 def test_a_limit_can_have_any_time_constant_and_damping_ratio(kind):
-    """Beyond the limit r'' = -2 r' / t - r / (t z)^2, to second order in the timestep."""
+    """At a depth r beyond the limit r'' = -2 r' / t - r / (t z)^2, to second order in h."""
     t, z = {"slow": (0.02, 1.0), "overdamped": (0.05, 0.5), "weak": (0.1, 2.0)}[kind]
     m = wheel(kind="revolute", limit=(-0.5, 0.5)).replaced(jnt_solref=[[t, z]])
     A = np.array([[0.0, 1.0], [-1.0 / (t * z) ** 2, -2.0 / t]])
@@ -267,7 +267,7 @@ def test_a_limit_can_have_any_time_constant_and_damping_ratio(kind):
 @pytest.mark.parametrize("z", [0.05, 0.1, 0.3, 0.5])
 @pytest.mark.parametrize(("h", "accuracy"), [(1e-4, 1e-4), (1e-3, 5e-4), (5e-3, 1e-2)])
 def test_a_limit_with_a_small_damping_ratio_returns_speed(z, h, accuracy):
-    """The limit acts as a spring and damper that cannot pull.
+    """The speed follows the closed form of a spring and damper that cannot pull.
 
     Source: Schwager, Poeschel, Coefficient of restitution and linear-dashpot model revisited,
     2007.
@@ -283,7 +283,7 @@ def test_a_limit_with_a_small_damping_ratio_returns_speed(z, h, accuracy):
     assert -d.qvel[0] / 2.0 == pytest.approx(np.exp(-z / root * held), rel=accuracy)
 
 
-def test_both_limits_of_a_joint_without_range_act():
+def test_both_limits_of_a_joint_without_play_act():
     m = pendulum(kind="revolute", limit=(0.0, 0.0))
     d = rb.make_data(m)
     for force in (0.0, -3.0 * LOAD):
@@ -294,7 +294,7 @@ def test_both_limits_of_a_joint_without_range_act():
 
 
 def gripper():
-    """Return a gripper with two fingers, each on a slide, closed at 0."""
+    """Return a Model of a gripper whose two fingers slide, and are closed at 0."""
     builder = rb.SystemBuilder("gripper").body("hand", rb.shapes.box((0.1, 0.1, 0.1), mass=1.0))
     builder.joint("lift", "prismatic", "base", "hand", axis=(0, 0, 1), friction=40.0)
     for name, side in (("left", 1.0), ("right", -1.0)):
@@ -316,14 +316,14 @@ def test_the_fingers_of_a_closed_gripper_rest_on_their_limits():
     d.qfrc_applied = 0.0, -20.0, -20.0
     rb.step(m, d, 1000)
     assert np.abs(d.qpos[1:]).max() < 1e-6
-    assert not d.qvel.any()  # the weight of 11 N is less than the force of 40 N
+    assert not d.qvel.any()  # friction of 40 N holds the weight of 11 N
     assert d.qfrc_passive[1:] == pytest.approx(20.0, rel=1e-9)
     assert d.nunsolved == 0
 
 
 @pytest.mark.parametrize("integrator", ["implicit_damping", "rk4", "implicit"])
-def test_a_ball_joint_leans_on_its_cone(integrator):
-    """The rod falls to the limit of 0.8 rad and slides around the cone."""
+def test_a_ball_joint_rests_on_its_cone(integrator):
+    """The rod falls to the limit of 0.8 rad and slides along the cone until it rests."""
     m = pendulum("spherical", limit=(0.0, 0.8), damping=0.5, integrator=integrator)
     d = rb.make_data(m)
     d.qvel[2] = 0.5
@@ -337,7 +337,7 @@ def test_a_ball_joint_leans_on_its_cone(integrator):
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_a_ball_joint_that_slides_round_its_cone_stays_on_it(seed):
+def test_a_ball_joint_that_slides_along_its_cone_stays_within_it(seed):
     m = pendulum("spherical", limit=(0.0, 0.3))
     m.opt.gravity[:] = 0.0
     d, random = rb.make_data(m), np.random.default_rng(seed)
@@ -353,12 +353,12 @@ def test_a_ball_joint_with_friction_rests_on_its_cone_in_all_functions():
     assert np.abs(d.qvel).max() < 1e-12
     held = d.qfrc_passive.copy()
     rb.forward(m, d)
-    # the force is 0.5 * 1e6 I / h^2 = 2.5e11 N m/rad times a depth with a rounding error of 1e-16
+    # the force is 2.5e11 N m/rad times a depth, which is rounded to 1e-16
     assert d.qfrc_passive == pytest.approx(held, abs=2e-4)
     assert np.abs(d.qacc).max() < 4e-4
 
 
-def test_single_coordinates_have_limits():
+def test_each_coordinate_of_a_cylindrical_joint_has_its_own_limits():
     builder = rb.SystemBuilder("slide").body("rod", ROD)
     limits = (rb.Limit(-0.1, 0.2), rb.Limit(-0.3, 0.1))
     m = exact(builder.joint("in", "cylindrical", "base", "rod", axis=(0, 0, 1), limits=limits))
@@ -371,7 +371,7 @@ def test_single_coordinates_have_limits():
 
 
 def arm(friction=True, n=6):
-    """Return a chain of rods on crossed axes, with dry friction and limits."""
+    """Return a Model of n rods on crossed axes, with dry friction and limits."""
     builder = rb.SystemBuilder("arm")
     for k in range(n):
         builder.body(f"rod{k}", rb.shapes.box((0.3, 0.05, 0.05), mass=1.0))
@@ -396,7 +396,7 @@ def test_an_arm_that_falls_loses_energy_and_rests(integrator):
         rb.forward(m, scratch)
         rb.energy(m, scratch)
         now = float(scratch.energy.sum())
-        assert now <= before + 1e-2  # error of the energy in free motion [J]
+        assert now <= before + 1e-2  # the integrator's energy error [J]
         before = now
     assert not d.qvel.any()
     assert d.nunsolved == 0
@@ -406,7 +406,7 @@ def test_an_arm_that_falls_loses_energy_and_rests(integrator):
 @pytest.mark.parametrize("integrator", ["euler", "implicit_damping", "rk4"])
 @pytest.mark.parametrize("yaw", [0.3, -0.4, 0.9])
 def test_limits_hold_three_hinges_in_their_gimbal_lock(integrator, yaw):
-    """M is singular there: two joints can rotate against each other without moving the leg."""
+    """There two joints can turn against each other without moving the leg, so M is singular."""
     builder = rb.SystemBuilder("hip").body("ring").body("fork")
     leg = Inertial(5.0, Pose((0.0, 0.1, -0.3)), (0.1, 0.1, 0.02, 0.0, 0.0, 0.0))
     builder.body("leg", leg)
@@ -424,7 +424,7 @@ def test_limits_hold_three_hinges_in_their_gimbal_lock(integrator, yaw):
         rb.step(m, d)
         below, above = m.jnt_range[:, 0] - d.qpos, d.qpos - m.jnt_range[:, 1]
         beyond = max(beyond, below.max(), above.max())
-    # here the leg is 1e-3 rad beyond the limit; with D = 1e-12 it was 1 to 800 rad beyond it
+    # in fact 1e-3 rad; an earlier version let the leg pass the limit by 1 to 800 rad
     assert beyond < 0.3
     assert np.isfinite(d.qvel).all()
 
@@ -432,7 +432,7 @@ def test_limits_hold_three_hinges_in_their_gimbal_lock(integrator, yaw):
 STATE = ("qpos", "qvel", "qacc", "stick_qfrc", "qfrc_passive", "nunsolved")
 
 
-def test_many_steps_single_steps_copies_and_a_reset_give_equal_bits():
+def test_many_steps_single_steps_copies_and_resets_give_equal_bits():
     m = arm()
 
     def start():
@@ -458,7 +458,7 @@ def test_many_steps_single_steps_copies_and_a_reset_give_equal_bits():
             assert np.array_equal(getattr(once, name), getattr(other, name)), name
 
 
-def test_a_joint_without_its_memory_of_friction_stands_still_again():
+def test_friction_holds_a_joint_again_after_its_memory_is_cleared():
     m = pendulum(friction=2.0 * LOAD)
     d = rb.make_data(m)
     rb.step(m, d, 10)
@@ -481,8 +481,8 @@ def test_friction_and_limits_do_not_act_without_opt_passive():
     assert d.nstopped == 0
 
 
-def test_a_sliding_joint_takes_rk4_steps():
-    """The steps have order four: the error of Euler's steps would be a thousand times larger."""
+def test_joints_that_slide_with_friction_keep_the_order_of_rk4():
+    """The error of Euler steps would be a thousand times larger."""
     m = pendulum(friction=0.1 * LOAD, integrator="rk4")
     ends = []
     for steps in (50, 400):
@@ -494,7 +494,7 @@ def test_a_sliding_joint_takes_rk4_steps():
     assert ends[0] == pytest.approx(ends[1], rel=1e-8)
 
 
-def test_smooth_stops_creep_as_documented():
+def test_joints_with_smooth_stops_creep_as_documented():
     m = pendulum(friction=LOAD / 0.5)
     m.opt.exact_stops = False
     d = rb.make_data(m)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Motion that a timestep cannot resolve is reported once, with the name and a number."""
+"""Motion that a timestep cannot resolve causes one warning, with a name and a number."""
 
 import warnings
 
@@ -11,7 +11,7 @@ import rbdyn_ros as rb
 
 
 def said(m, d, steps=1):
-    """Make a number of steps; return the texts of their warnings."""
+    """Make some steps; return the texts of all warnings."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         for _ in range(steps):
@@ -21,7 +21,7 @@ def said(m, d, steps=1):
 
 @pytest.mark.parametrize("times", [0.5, 2.0])
 def test_a_too_stiff_contact_spring_is_reported(times):
-    """For a ball of 2 kg and steps of 1 ms one of the stiffnesses exceeds m / h^2."""
+    """The stiffness is half or twice m / h^2, for a ball of 2 kg and steps of 1 ms."""
     k = times * 2.0 / 1e-3**2
     m = rb.build(touching.free(touching.BALL, 2.0, rb.Surface(stiffness=k)))
     d = touching.placed(m, (0.0, 0.0, 0.1 - 1e-6))
@@ -32,7 +32,7 @@ def test_a_too_stiff_contact_spring_is_reported(times):
             assert part in text
 
 
-def test_a_near_rigid_contact_is_not_too_stiff():
+def test_a_near_rigid_contact_is_not_reported_as_too_stiff():
     m = rb.build(touching.free(touching.BALL, 2.0))
     assert said(m, touching.placed(m, (0.0, 0.0, 0.1)), 3) == []
 
@@ -82,7 +82,7 @@ def test_a_box_crushed_by_a_driven_piston_is_reported():
     assert "'block'" in texts[0]
     assert " mm into each other by " in texts[0]
     rb.set_drive(m, d, "slide", "velocity", 0.05)
-    e = rb.make_data(m)  # a box that rises out of the floor is not crushed
+    e = rb.make_data(m)  # a box that rises from the floor is not crushed
     e.qpos[m.jnt_qposadr[m.jnt_id("free")] + 2] = -0.01
     e.qpos[m.jnt_qposadr[m.jnt_id("slide")]] = 0.1
     rb.set_drive(m, e, "slide", "velocity", 0.0)
@@ -104,7 +104,7 @@ def test_energy_that_doubles_without_a_cause_is_reported(integrator):
 
 
 def test_energy_that_doubles_with_a_cause_is_not_reported():
-    """A force, a spring or a drive that moves a joint by 0.5 rad is not reported."""
+    """A force, a spring or a drive moves the joint by a large angle in a step."""
     inertia = hinged().dof_inertia0[0]
     pushed = hinged()
     d = rb.make_data(pushed)
@@ -128,7 +128,7 @@ def two(first, second, masses=(1.0, 1.0)):
     return {one.code: one for one in rb.build(system).findings}
 
 
-def test_masses_beyond_the_range_of_the_contact_law_are_reported():
+def test_masses_that_are_too_unequal_for_contact_are_reported():
     found = two(touching.BALL, touching.BALL, (1.0, 2e4))["unequal-masses"]
     assert found.severity == "warning"
     for part in ("'skin 1' moves 2e+04 kg", "'skin 0' 1 kg", "10000"):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Joint types that a user defines: their own jcalc inside the compiled tick."""
+"""A user can define joint types by a jcalc function, and motions of driven joints."""
 
 import copy
 import pickle
@@ -21,7 +21,7 @@ REGISTRATIONS = []
 
 
 def of_this_module(*args, **options):
-    """Register the joint types of these tests only while this module runs."""
+    """Return a decorator that registers a joint type while this module's tests run."""
 
     def keep(jcalc):
         REGISTRATIONS.append((args, options, jcalc))
@@ -76,7 +76,7 @@ TWINS = {
 
 
 def chain(kind, reverse, **properties):
-    """Return a chain of a hinge, the joint and a hinge."""
+    """Return a Model of a chain: a hinge, a joint of this kind and a hinge."""
     ends = ("b", "a") if reverse else ("a", "b")
     builder = rb.SystemBuilder("chain").body("a", BODY).body("b", BODY).body("c", BODY)
     builder.joint("first", "revolute", "base", "a", axis=(0, 1, 0))
@@ -87,7 +87,7 @@ def chain(kind, reverse, **properties):
 
 @pytest.mark.parametrize("reverse", [False, True], ids=["forward", "reversed"])
 @pytest.mark.parametrize("kind", TWINS)
-def test_a_user_joint_equals_the_joint_of_the_library(kind, reverse):
+def test_a_user_joint_agrees_with_the_same_joint_of_the_library(kind, reverse):
     library, parameters = TWINS[kind]
     axes = {"axis": (0, 0, 1)} | ({"axis2": (1, 0, 0)} if library == "rack_pinion" else {})
     m, twin = chain(kind, reverse, **parameters), chain(library, reverse, **parameters, **axes)
@@ -107,8 +107,8 @@ def test_a_user_joint_equals_the_joint_of_the_library(kind, reverse):
     assert d.qpos == pytest.approx(e.qpos, abs=1e-11)
 
 
-def test_the_velocity_stage_uses_the_present_velocity():
-    """S_dot belongs to the velocity stage: fwd_velocity must not use results of fwd_position."""
+def test_fwd_velocity_uses_the_current_velocity_for_s_dot():
+    """S_dot depends on the velocity, so fwd_velocity must not use the S_dot of fwd_position."""
     m = chain("my_rack", False, radius=0.2)
     d = rb.make_data(m)
     states.randomise(m, d, 5)
@@ -121,8 +121,8 @@ def test_the_velocity_stage_uses_the_present_velocity():
 
 
 @pytest.mark.parametrize("reverse", [False, True], ids=["forward", "reversed"])
-def test_a_user_joint_works_among_all_other_types(reverse):
-    """On a tree of all library types the identities hold, and energy and power balance."""
+def test_a_user_joint_works_among_all_library_types(reverse):
+    """In a tree of all library types, inverse undoes forward, and energy and power balance."""
     tree = trees.auto_tree(14, 1.5, kinds=trees.LIBRARY, seed=8, shuffle=False, reversals=0.5)
     ends = ("top", "link14") if reverse else ("link14", "top")
     joint = Joint("user", "my_rack", *ends, pose((0.2, 0.1, 0)), parameters={"radius": 0.2})
@@ -150,7 +150,7 @@ def test_a_user_joint_works_among_all_other_types(reverse):
         rb.energy(m, d)
         energies.append(d.energy.sum())
         rb.step(m, d, 200)
-    # the error of the integrator is h^4 T
+    # the integrator's error is of order h^4 T
     assert energies[1] == pytest.approx(energies[0], rel=1e-8)
 
 
@@ -210,7 +210,7 @@ def test_a_function_that_does_not_compile_is_refused():
     def no_numba(q, qd, p, E, r, S, S_dot):
         r[0] = undefined_name  # noqa: F821
 
-    # not refused(): the text of Numba differs from release to release
+    # without refused(), because Numba's text depends on its release
     with pytest.raises(rb.ParameterError) as caught:
         rb.register_joint("no_numba")(no_numba)
     assert (caught.value.code, caught.value.element) == ("register", "no_numba")
@@ -224,7 +224,7 @@ def test_an_unregistered_type_is_refused():
 
 
 def test_a_joint_type_may_be_registered_again():
-    """A Model and its copies keep the function with which they were made."""
+    """A Model and its copies keep the first function."""
 
     def slide(q, qd, p, E, r, S, S_dot):
         r[2], S[5, 0] = q[0], 1.0
@@ -243,7 +243,7 @@ def test_a_joint_type_may_be_registered_again():
     rb.register_joint("again", coordinates=("m",))(back)
     assert [z(n) for n in (m, m.replaced(), copy.copy(m), copy.deepcopy(m))] == [0.5] * 4
     assert z(chain("again", False)) == -0.5
-    assert z(pickle.loads(pickle.dumps(m))) == -0.5  # the type is found by its name
+    assert z(pickle.loads(pickle.dumps(m))) == -0.5  # unpickling finds the type by name
     with refused(rb.ParameterError, "register", "again"):
         rb.register_joint("again", nv=2)
 
@@ -257,7 +257,7 @@ def test_a_jcalc_cannot_write_its_parameters():
         rb.register_joint("writes")(writes)
         chain("writes", False)
 
-    with pytest.raises(rb.RbdynError, match="read"):  # a message of Numba or NumPy
+    with pytest.raises(rb.RbdynError, match="read"):  # the text comes from Numba or NumPy
         make()
 
 
@@ -293,7 +293,7 @@ def cam(q, qd, p, E, r, S, S_dot):
         ("piece", {}, "S[5, 0] = 1, "),
     ],
 )
-def test_a_jcalc_is_checked_within_the_limits_and_at_zero(name, limits, fault):
+def test_a_wrong_jcalc_is_found_within_the_limits_and_at_zero(name, limits, fault):
     with refused(rb.ModelError, "user-function", "joint 'middle'") as caught:
         chain(name, False, **limits)
     assert fault in str(caught.value)
@@ -330,13 +330,13 @@ def out_of_bounds(t, q, qd, qdd):
         (out_of_bounds, "IndexError"),
     ],
 )
-def test_a_wrong_motion_is_refused(motion, fault):
+def test_a_motion_function_with_an_error_is_refused(motion, fault):
     with refused(rb.ModelError, "user-function", "joint 'j'") as caught:
         driven(motion)
     assert fault in str(caught.value)
 
 
-def test_the_outputs_of_a_motion_are_zero_at_each_call():
+def test_outputs_of_a_motion_function_are_zero_before_each_call():
     def stops(t, q, qd, qdd):
         if t < 1.0:
             q[0], qd[0] = t, 1.0
@@ -376,23 +376,23 @@ def test_wrong_arguments_of_a_registration_are_refused(options):
 
 @pytest.mark.parametrize("register", [rb.register_joint, rb.register_motion])
 @pytest.mark.parametrize("wrong", [5, None, int, np.sin], ids=str)
-def test_only_functions_are_registered(register, wrong):
+def test_only_functions_can_be_registered(register, wrong):
     with refused(rb.ParameterError, "register", "y"):
         register("y")(wrong)
 
 
 @pytest.mark.parametrize("name", [5, "", []], ids=repr)
-def test_names_must_be_strings_that_are_not_empty(name):
+def test_names_of_joint_types_must_be_nonempty_strings(name):
     with refused(rb.ParameterError, "register", str(name)):
         rb.register_motion(name)
 
 
-def test_a_type_of_the_library_cannot_be_registered():
+def test_the_name_of_a_library_type_cannot_be_registered():
     with refused(rb.ParameterError, "register", "revolute"):
         rb.register_joint("revolute")
 
 
-def test_a_motion_needs_its_four_arguments():
+def test_a_motion_function_must_have_four_arguments():
     with refused(rb.ParameterError, "register", "y"):
         rb.register_motion("y")(cam)
 

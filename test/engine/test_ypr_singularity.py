@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Yaw-pitch-roll joints at a pitch of a quarter turn are counted, and results are never NaN.
+"""Yaw-pitch-roll joints near a pitch of a quarter turn cause no NaN; d.nsingular counts them.
 
-There the yaw and the roll axis coincide, so the joint cannot rotate about one direction. Nearby,
-small rotations need large rates.
+At a quarter turn the yaw and roll axes coincide, so the joint cannot rotate about one direction.
+Near it, slow rotations need large angle rates.
 """
 
 import dataclasses
@@ -26,7 +26,7 @@ each_sign = pytest.mark.parametrize("sign", [1.0, -1.0], ids=["up", "down"])
 
 
 def robot(nb=1, seed=0, reversals=0.0):
-    """Return Model and Data of a chain of yaw-pitch-roll joints with hinges between them."""
+    """Return Model and Data of a chain in which yaw-pitch-roll joints and hinges alternate."""
     kinds = ("spherical_ypr", "revolute")
     odd = {"reversals": reversals, "offsets": 0.5}
     m = rb.build(trees.auto_tree(nb, kinds=kinds, shuffle=False, seed=seed, **odd))
@@ -52,20 +52,20 @@ def test_results_are_finite_at_the_singularity(reversals, sign):
             assert np.isfinite(getattr(d, field.name)).all(), field.name
         assert np.isfinite(d.qacc).all()
         assert d.nbad == 0
-    joint = rb.jcalc(m, "joint1", d.qpos[:3])  # the pose still follows from the angles
+    joint = rb.jcalc(m, "joint1", d.qpos[:3])  # the pose is still exact
     E = spherical_ypr(d.qpos[:3], np.zeros(3), 0.0).E
     assert np.abs(joint.E - (E.T if reversals else E)).max() < 1e-15
     assert np.isfinite(joint.S).all()
 
 
 @each_polarity
-def test_axes_equal_the_axes_nearby(reversals):
-    """Within SINGULAR of the singularity S has the axes at this distance, so its rank is 3."""
+def test_close_to_the_singularity_the_axes_are_those_nearby(reversals):
+    """Closer than SINGULAR, S has the axes at the distance SINGULAR, so its rank is 3."""
     m, _ = robot(reversals=reversals)
     for distance in (0.0, 1e-9, -1e-9, 0.5 * SINGULAR, -2.0 * SINGULAR):
         q = np.array([0.4, QUARTER - distance, -0.7])
         turning = rb.jcalc(m, "joint1", q, [1.0, 1.0, 1.0]).S[:3]
-        size = max(abs(np.cos(q[1])), SINGULAR)  # the determinant of eq 4.8
+        size = max(abs(np.cos(q[1])), SINGULAR)  # the determinant of RBDA eq 4.8
         assert np.abs(np.linalg.det(turning)) == pytest.approx(size, rel=1e-3)
         model = spherical_ypr(q, np.zeros(3), 0.0)
         expected = -model.E.T @ model.S[:3] if reversals else model.S[:3]
@@ -73,8 +73,8 @@ def test_axes_equal_the_axes_nearby(reversals):
 
 
 @each_polarity
-def test_each_tick_counts_singular_joints(reversals):
-    """Every tick counts the joints within 0.01 rad of the singularity."""
+def test_each_tick_counts_joints_close_to_the_singularity(reversals):
+    """Joints within 0.01 rad count."""
     m, d = robot(3, reversals=reversals)
     first, second = m.jnt_qposadr[m.jnt_type == rb.JointType.YPR] + 1
     for pitches, count in (
@@ -96,10 +96,10 @@ def test_each_tick_counts_singular_joints(reversals):
 
 @pytest.mark.parametrize("integrator", ["euler", "implicit_damping", "rk4"])
 def test_several_steps_count_singular_joints_like_single_steps(integrator):
-    """Ten steps in one call count as many singular joints as ten calls."""
+    """Ten steps in one call give the same count as ten calls."""
     m, d = robot()
     m.opt.integrator = integrator
-    d.qpos[1] = QUARTER - 0.005  # all ten steps begin within 0.01 rad
+    d.qpos[1] = QUARTER - 0.005  # so all ten steps count
     one_by_one = d.copy()
     rb.step(m, d, 10)
     for _ in range(10):
@@ -131,8 +131,8 @@ def test_a_step_near_the_singularity_causes_one_warning(nstep):
 @pytest.mark.parametrize("integrator", ["euler", "implicit_damping", "rk4"])
 @pytest.mark.parametrize("distance", [0.0, 1e-9, 1e-4, 0.05])
 def test_a_simulation_passes_through_the_singularity(distance, integrator):
-    """Robots start at or near the singularity and swing for 2 s."""
-    met = 0  # number of robots that came close enough to the singularity
+    """The robots start at or near the singularity and swing for 2 s."""
+    met = 0  # number of robots that passed close to the singularity
     for seed in range(12):
         m, d = robot(1 + seed % 3, seed, reversals=0.5)
         m.opt.integrator = integrator
@@ -148,7 +148,7 @@ def test_a_simulation_passes_through_the_singularity(distance, integrator):
 
 
 def test_a_ypr_joint_far_from_the_singularity_moves_like_a_ball_joint():
-    """The same link on a ball joint has other coordinates and the same motion."""
+    """The same link moves on both joints."""
     ypr, ball = like_a_ball(np.array([0.4, 0.3, -0.5]), np.array([1.0, -0.8, 0.6]), "rk4", 300)
     assert ypr.nsingular == 0
     with Comparison("yaw-pitch-roll", "like a ball") as case:
@@ -159,9 +159,9 @@ def test_a_ypr_joint_far_from_the_singularity_moves_like_a_ball_joint():
 @pytest.mark.parametrize("integrator", ["euler", "implicit_damping", "rk4"])
 @pytest.mark.parametrize("aside", [0.0, 0.003, 0.02, 0.1])
 def test_a_ypr_joint_that_passes_the_singularity_moves_like_a_ball_joint(aside, integrator):
-    """Without gravity the energy is constant and the motion equals the motion of a ball joint.
+    """Without gravity the energy stays constant, and the motion agrees with a ball joint's.
 
-    Near the singularity a step is of first order, with an error of its rotation, 1e-3 rad.
+    Near the singularity steps are of first order, with errors of about 1e-3 rad.
     """
     q, rates = np.array([0.1, QUARTER - 0.2, aside]), np.array([aside, 1.0, 0.0])
     ypr, ball = like_a_ball(q, rates, integrator, 400, gravity=(0.0, 0.0, 0.0))
@@ -172,8 +172,10 @@ def test_a_ypr_joint_that_passes_the_singularity_moves_like_a_ball_joint(aside, 
 
 @pytest.mark.parametrize("integrator", ["euler", "rk4"])
 @pytest.mark.parametrize(("timestep", "rate"), [(5e-3, 3.0), (5e-3, 8.0), (2e-3, 8.0)])
-def test_fast_passes_of_the_singularity_with_long_steps_stay_finite(timestep, rate, integrator):
-    """A body passes the singularity repeatedly, and no trial state of a step jumps into it."""
+def test_fast_passes_of_the_singularity_with_long_steps_keep_the_energy(
+    timestep, rate, integrator
+):
+    """A free body passes the singularity repeatedly."""
     box = rb.shapes.box((0.3, 0.2, 0.1), mass=1.0)
     builder = rb.SystemBuilder("tumbling").body("box", box)
     m = rb.build(builder.joint("joint", "spherical_ypr", "base", "box"))
@@ -189,12 +191,12 @@ def test_fast_passes_of_the_singularity_with_long_steps_stay_finite(timestep, ra
         rb.step(m, d, round(2.0 / timestep))
         rb.forward(m, d)
         rb.energy(m, d)
-        # first-order steps near the singularity: the worst relative error of 60 starts was 0.013
+        # near the singularity steps are of first order; the worst error of 60 starts was 0.013
         assert d.energy.sum() == pytest.approx(energy, rel=0.05)
 
 
 def like_a_ball(q, rates, integrator, steps, **options):
-    """Return the Data of a link after some steps, on a yaw-pitch-roll and on a ball joint."""
+    """Return the Data of a link on a yaw-pitch-roll and on a ball joint, after some steps."""
     description = trees.auto_tree(1, kinds=("spherical_ypr",), seed=4)
     (joint,) = description.joints
     model = spherical_ypr(q, rates, 0.0)

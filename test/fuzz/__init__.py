@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Fuzz the readers of files from outside, and rows of Data: `make fuzz`."""
+"""Fuzz the readers of files, the servers of control boxes, and rows of Data: `make fuzz`."""
 
-#: Targets whose kernels are compiled, with checks of indices.
+#: Names of targets that run compiled kernels with checks of indices.
 COMPILED = ("bounds", "laws")

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Fuzz all targets, two at a time: `make fuzz`, `make fuzz SECONDS=600 SEED=1 ARGS="urdf data"`.
 
-Each target runs in its own process with bounded time and memory, so a crash is a finding and does
-not end the run. The processes are forked from this process, because its imports take longer than
-many inputs. With the same SEED a longer run begins with the inputs of a shorter run. CPU time is
-counted, so that a busy machine runs as many inputs. The first run also compiles the kernels of the
-targets "bounds" and "laws" with checks of indices, which takes minutes; --unchecked leaves these
-targets out.
+Each target runs in its own process with bounded time and memory, so a crash is a failure and does
+not end the run. The driver forks these processes, because imports take longer than many inputs.
+With the same SEED a longer run begins with the inputs of a shorter run. SECONDS is CPU time, so a
+busy machine runs the same number of inputs. The first run also compiles the kernels of the targets
+"bounds" and "laws" with checks of indices, which takes minutes. --unchecked leaves out "bounds",
+and runs "laws" without these checks.
 """
 
 from __future__ import annotations
@@ -50,21 +50,21 @@ NAMES = (
     *("ur_box", "ur_reverse", "policy"),
 )
 TOGETHER = 2
-#: A process hangs if it runs for this multiple of its CPU time plus GRACE seconds.
+#: A process may take SLOWEST times its CPU time plus GRACE [s]; after this time it is killed.
 SLOWEST, GRACE = 50.0, 900.0
 
 
 def main() -> int:
-    """Return 0 if every input was read or refused."""
+    """Run the targets of the command line; return 0 without failures, else 1."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument(
         "--seconds", type=float, default=60.0, help="time for all targets on two idle cores [s]"
     )
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument(
-        "--unchecked", action="store_true", help="without 'bounds'; 'laws' runs the usual kernels"
+        "--unchecked", action="store_true", help="run 'laws' without checks, not 'bounds'"
     )
-    parser.add_argument("targets", nargs="*", metavar="TARGET", help=f"of {', '.join(NAMES)}")
+    parser.add_argument("targets", nargs="*", metavar="TARGET", help=f"of {', '.join(NAMES)}; all")
     options = parser.parse_args()
     unchecked = options.unchecked
     names = options.targets or [name for name in NAMES if not (unchecked and name == "bounds")]
@@ -72,7 +72,7 @@ def main() -> int:
         parser.error(f"there is no target {', '.join(unknown)}; targets are {', '.join(NAMES)}")
     share = options.seconds * TOGETHER / len(names)
     inputs = failures = 0
-    os.environ |= _kernels("urdf")  # Numba reads these when it is imported
+    os.environ |= _kernels("urdf")  # Numba reads these at its import
     for name, (count, found) in _results(names, share, options.seed, unchecked):
         inputs, failures = inputs + count, failures + len(found)
         print(f"{name:12} {count:8} inputs, {len(found)} failures", flush=True)
@@ -97,7 +97,7 @@ def _results(
 
 
 def _start(name: str, seconds: float, seed: int, unchecked: bool) -> int:
-    """Start the process of a target, with its output in the target's folder; return its id."""
+    """Start the process of a target, whose folder gets the output; return the process's id."""
     from fuzz import worker
 
     folder = KEPT / name
@@ -111,7 +111,7 @@ def _start(name: str, seconds: float, seed: int, unchecked: bool) -> int:
             os.dup2(output.fileno(), 1)
             os.dup2(output.fileno(), 2)
         arguments = name, str(seconds), str(seed), str(folder)
-        if name in COMPILED:  # the target's kernels differ from the kernels of this process
+        if name in COMPILED:  # this process has other kernels
             os.execve(sys.executable, _command(*arguments), _environment(name, unchecked))
         sys.stdout = os.fdopen(1, "w")  # pytest may have replaced sys.stdout
         worker.main(*arguments)
@@ -134,7 +134,7 @@ def _environment(name: str, unchecked: bool) -> dict[str, str]:
 
 
 def _result(name: str, process: int) -> tuple[int, list[dict[str, Any]]]:
-    """Wait for the process of a target; return the number of its inputs, and its failures."""
+    """Wait for the process of a target; return its number of inputs and its failures."""
     status = os.waitstatus_to_exitcode(os.waitpid(process, 0)[1])
     folder = KEPT / name
     output = (folder / "output").read_text(encoding="utf-8", errors="replace")
@@ -150,7 +150,7 @@ def _result(name: str, process: int) -> tuple[int, list[dict[str, Any]]]:
 
 
 def _kernels(name: str, unchecked: bool = False) -> dict[str, str]:
-    """Return the environment that sets the mode of a target's kernels; compiled code is kept."""
+    """Return environment variables for the kernels of a target: compiled or plain Python."""
     if name in COMPILED:
         if unchecked:
             return {}

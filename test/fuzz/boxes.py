@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Send changed bytes to the servers of a control box: streams and datagrams, in any order.
 
-An input is a row of pieces: a byte that says what it is, two bytes with its length, its bytes.
-Whatever comes, the box answers or ends the connection, and its torques stay finite.
+An input is a sequence of pieces. A piece is a byte for its kind, two bytes for its length, and its
+content. For every input the box answers or ends the connection, and its torques stay finite.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ from rbdyn_ros.control_box.sockets import Session
 from rbdyn_ros.description.source import read
 from rbdyn_ros.loading.load import load_urdf
 
-#: Kinds of pieces by number; any other number means a cycle.
+#: Numbers of the kinds of pieces; another number only lets the box run a cycle.
 STREAM, DATAGRAM, HAND = range(3)
-#: The pieces that every box has.
+#: Numbers of the kinds that all boxes have.
 LEAVES, STOP, GUIDES, MOVES = range(4, 8)
 
 
@@ -62,18 +62,18 @@ URDF = '<robot name="arm"><link name="link0"/>{}' + FINGERS + "</robot>"
 
 
 def message(layout: str, command: int, payload: bytes) -> bytes:
-    """Return a request."""
+    """Return the bytes of a request."""
     size = struct.calcsize(layout) + len(payload)
     return struct.pack(layout, command, 1, size) + payload
 
 
 def piece(kind: int, data: bytes = b"") -> bytes:
-    """Return a piece of an input."""
+    """Return the bytes of a piece of an input."""
     return struct.pack("<BH", kind, len(data)) + data
 
 
 def seeds() -> list[bytes]:
-    """Return valid conversations: each request, and each motion with commands."""
+    """Return valid inputs with each request, and with each motion and commands for it."""
     hello = piece(STREAM, message("<III", 0, struct.pack("<HH", 10, 4242)))
     hand = piece(HAND, message("<HII", 0, struct.pack("<HH", 3, 4242)))
     found = [
@@ -88,7 +88,7 @@ def seeds() -> list[bytes]:
         given = np.zeros((), packets.PAYLOADS[Request.MOVE])
         given["controller"], given["generator"] = controller, generator
         command = np.zeros((), packets.COMMAND)
-        # the command answers the state of the first cycle after the Move
+        # the command answers the first state after the Move
         command["message_id"], command["q_c"] = 3, READY
         move = piece(STREAM, message("<III", Request.MOVE, given.tobytes()))
         begun = hello + move + piece(DATAGRAM, command.tobytes())
@@ -105,7 +105,7 @@ def pieces(data: bytes) -> Iterator[tuple[int, bytes]]:
 
 
 def refuses(session: Session, body: bytes) -> bool:
-    """Return whether a session refuses bytes and ends."""
+    """Return whether a session refuses these bytes; then close the session."""
     try:
         session.request(body)
     except ValueError:
@@ -115,7 +115,7 @@ def refuses(session: Session, body: bytes) -> bool:
 
 
 def act_outside(robot: BoxedRobot, kind: int, body: bytes) -> None:
-    """Press the user stop, or guide the arm by hand."""
+    """Press the user stop or guide the arm by hand, if the piece has this kind."""
     on = bool(body[:1] > b"\0")
     if kind == STOP:
         robot.press_user_stop(on)
@@ -124,7 +124,7 @@ def act_outside(robot: BoxedRobot, kind: int, body: bytes) -> None:
 
 
 def moved(ready: Sequence[float], body: bytes) -> MeasuredArm:
-    """Return an arm moved by hundredths of a radian, with hundredths of a radian per second."""
+    """Return an arm near READY; a byte is 0.01 rad of a position or 0.01 rad/s of a velocity."""
     n, z = len(ready), np.zeros(len(ready))
     numbers = np.frombuffer(body[: 2 * n].ljust(2 * n, b"\0"), np.int8) / 100.0
     return MeasuredArm(ready + numbers[:n], numbers[n:], z, z, z)

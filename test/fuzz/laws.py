@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Random scenes: bodies, joints with limits, springs and drives, loops, restitution.
+"""Check random scenes of bodies and of joints with friction, limits, springs and drives.
 
-In every scene forward gives the acceleration of the next step, the reported forces balance, and
-energy does not rise unless something drives the scene.
+In every scene `forward` gives the acceleration of the next step, the reported forces balance, and
+the energy does not rise without a drive.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from rbdyn_ros.model.declared.joints import JointClass
 
 STEPS, EVERY = 60, 6
 TIMESTEPS = (1e-4, 5e-4, 1e-3, 2e-3, 5e-3)
-#: Share of its energy that a scene may gain: contact begins within a first-order step.
+#: Share of its kinetic energy that a scene may gain, because a step is only of first order.
 GAIN = 0.05
 
 
-#: Number of scenes that compile all kernels before the time of an input is measured.
+#: Number of scenes that compile all kernels before inputs have a time limit.
 FIRST = 16
 
 
@@ -36,7 +36,7 @@ def seeds() -> list[bytes]:
 
 
 def fuzz_laws(data: bytes) -> None:
-    """Build the scene that the bytes choose, and check its laws while it moves."""
+    """Build the scene that the bytes choose, and check its forces and energy during a motion."""
     rng = np.random.default_rng(list(hashlib.sha256(data).digest()))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -47,12 +47,12 @@ def fuzz_laws(data: bytes) -> None:
                 assert_balance(m, assert_one_answer(m, d))
             rb.step(m, d)
             if not np.isfinite(d.qvel).all():
-                raise ArithmeticError(f"step {n} is not finite")
+                raise ArithmeticError(f"the velocities of step {n} are not finite")
             before, energy = energy, _energy(m, d)
-            # euler gains energy where bodies tumble freely
+            # `euler` adds energy to bodies that tumble freely
             if m.opt.integrator == "euler" and d.ncon == 0:
                 highest += max(0.0, energy - before)
-            # `step` warns of a body that rotates too fast: then `euler` diverges
+            # `euler` diverges if a body rotates so fast that `step` warns
             diverges = m.opt.integrator == "euler" and d.nfast > 0
             if not driven and not diverges and energy > highest:
                 raise ArithmeticError(f"step {n} has {energy} J, more than {highest} J")
@@ -63,10 +63,10 @@ def _energy(m: rb.Model, d: Any) -> float:
 
 
 def most_energy(m: rb.Model, d: Any) -> float:
-    """Return the largest allowed energy: the present energy, a share of the motion, and a swing.
+    """Return the largest allowed energy [J]: the present energy, a share of it, and a swing.
 
-    Velocities of a semi-implicit step are half a step off, so the energy swings by the work of the
-    forces in half a step.
+    The velocities after a semi-implicit step belong to another instant, half a step away. So the
+    energy swings by the work of the forces in half a step.
     """
     twin = d.copy()
     rb.forward(m, twin)
@@ -76,10 +76,10 @@ def most_energy(m: rb.Model, d: Any) -> float:
 
 
 def _scene(rng: np.random.Generator) -> tuple[rb.Model, Any, bool]:
-    """Return a Model, a Data in motion, and whether a drive acts."""
+    """Return the Model of a random scene, a Data in motion, and whether a drive acts."""
     kind = rng.integers(3)
     driven = False
-    if kind == 0:  # joints with dry friction, limits and springs, couplings
+    if kind == 0:  # a forest with couplings and friction
         types = tuple(rng.choice((*forests.FLAT, "spherical", "floating"), 5))
         coupled = bool(rng.integers(2))
         m = rb.build(forests.forest(types, int(rng.integers(1000)), coupled=coupled, losses=True))
@@ -105,13 +105,13 @@ def _scene(rng: np.random.Generator) -> tuple[rb.Model, Any, bool]:
 
 
 def _put_into_limits(m: rb.Model, d: Any) -> None:
-    """Put joints inside their limits, because a limit that pushes a joint back does work."""
+    """Move joints inside their limits, because a limit that pushes a joint back adds energy."""
     for j in np.flatnonzero(m.jnt_limited):
         place = states.joint_slices(m, j)[0]
         d.qpos[place] = np.clip(d.qpos[place], *m.jnt_range[j])
     for k, limits in zip(
         m.limit_dofid, m.limit_range, strict=True
-    ):  # joints with several dofs have these limits
+    ):  # limits of joints with several dofs
         own = (m.jnt_dofadr <= k) & (k < m.jnt_dofadr + m.jnt_dofnum)
         j = np.flatnonzero(own & (m.jnt_class == JointClass.FREE))[0]
         place = m.jnt_qposadr[j] + k - m.jnt_dofadr[j]
@@ -141,7 +141,7 @@ def _object(rng: np.random.Generator, k: int) -> rb.Object:
 
 
 def _arm(rng: np.random.Generator) -> rb.SystemBuilder:
-    """Return two links with dry friction, limits and a spring; the hand can touch the objects."""
+    """Return an arm of two links with dry friction and limits; its hand can touch the objects."""
     rod = rb.shapes.box((0.05, 0.05, 0.4), mass=1.0)
     arm = rb.SystemBuilder("arm", base="world").body("upper", rod).body("hand", rod)
     stops = {"friction": float(rng.uniform(0, 2)), "limit": (-1.0, 1.0), "damping": 0.1}

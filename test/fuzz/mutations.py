@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Change files: a seed gets edits that Hypothesis draws."""
+"""Change the bytes of a seed by edits that Hypothesis draws."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Edit(NamedTuple):
 
     Attributes:
         kind: replace, number (an entry of NUMBERS replaces a number), copy, cut or bits.
-        at: place of the change, as a part of 2**16.
+        at: place of the change as a share of the length, in units of 2**-16.
         length: length of the replaced, copied or deleted part [bytes].
         piece: the new bytes.
     """
@@ -51,7 +51,7 @@ EDITS = st.lists(
 
 
 def mutated(data: bytes, edits: list[Edit]) -> bytes:
-    """Return the data after the edits, one after the other."""
+    """Return the data with all edits, which are applied one after the other."""
     for edit in edits:
         data = _CHANGES[edit.kind](data, edit)
     return data

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Targets of fuzzing: each has seeds, and a function that gets the changed bytes.
+"""The targets of the fuzzer; each has seeds and a function that takes changed bytes.
 
-Bytes may be refused with an RbdynError; everything else is a failure. Kernels run uncompiled
+A target may refuse bytes by an RbdynError; every other error is a failure. Kernels run uncompiled
 (NUMBA_DISABLE_JIT=1), so NumPy checks every index, and int(nan) is an error. The targets "bounds"
-and "laws" run compiled kernels with NUMBA_BOUNDSCHECK=1: these compute in 64 bits, and a stage
-that is called by address only prints its error, which the worker turns into a failure. Both would
-count a negative index from the end of its array, so the target "data" refuses these as well
-(Strict).
+and "laws" run compiled kernels with NUMBA_BOUNDSCHECK=1, which compute in 64 bits. A stage that is
+called by address only prints its error, and the worker turns the error into a failure. Python and
+compiled code count a negative index from the end of an array, so arrays of the target "data"
+refuse negative indices (Strict).
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ REPOSITORY = Path(__file__).resolve().parents[2]
 FOLDER = Path(__file__).parent / "seeds"
 SEVEN = REPOSITORY / "config/robots/seven_dof_arm.urdf"
 CRANK_SLIDER = REPOSITORY / "examples/crank_slider.yaml"
-#: Largest number of bodies of a changed robot that is simulated.
+#: Largest number of bodies of a robot that a target simulates.
 FEW_BODIES = 40
 xacro_files.LONGEST = 1  # [s]
 SRDF = b"""<?xml version="1.0"?>
@@ -78,8 +78,8 @@ class Target(NamedTuple):
     """A target of the fuzzer.
 
     Attributes:
-        seeds: returns good files.
-        run: takes changed bytes.
+        seeds: function that returns the bytes of valid inputs.
+        run: function that takes changed bytes.
     """
 
     seeds: Callable[[], list[bytes]]
@@ -87,18 +87,18 @@ class Target(NamedTuple):
 
 
 def files(*names: str) -> Callable[[], list[bytes]]:
-    """Return the reader of files of this repository."""
+    """Return a function that reads files of this repository."""
     return lambda: [(REPOSITORY / name).read_bytes() for name in names]
 
 
 def good(kind: str) -> Callable[[], list[bytes]]:
-    """Return a reader of the valid files of a target, in seeds/good."""
+    """Return a function that reads the valid files of a target in seeds/good."""
     return lambda: [path.read_bytes() for path in sorted(FOLDER.glob(f"good/{kind}.*"))]
 
 
 @functools.cache
 def folder() -> Path:
-    """Return a folder for files that a reader opens by name."""
+    """Return a new folder for files that a reader opens by name."""
     return Path(tempfile.mkdtemp(prefix="rbdyn_fuzz_"))
 
 
@@ -109,7 +109,7 @@ def written(data: bytes, name: str) -> Path:
 
 
 def move(described: Any, strict: bool) -> None:
-    """Make a Model of a small robot, with the sensors of its file, and take a step."""
+    """Make the Model and the sensors of a small robot, and take a step."""
     if len(described.links) > FEW_BODIES:
         return
     m = rb.build(described, strict=strict)
@@ -143,7 +143,7 @@ def fuzz_appearance(data: bytes) -> None:
 
 
 def fuzz_xacro(data: bytes) -> None:
-    """Expand xacro in this process, which is faster, unless a power could take forever."""
+    """Expand xacro in this process, which saves time, unless a power could take forever."""
     path, arguments = written(data, "robot.xacro"), {"length": "2"}
     guard.parse(data, str(path), "robot", urdf.WANTED)
     if b"**" in data:
@@ -176,14 +176,14 @@ def fuzz_mesh(kind: str, data: bytes) -> None:
     try:
         Meshes(MeshFiles(folder())).points(written(data, f"m.{kind}").name, (1.0, 1.0, 1.0))
     except Exception as error:
-        if type(error).__name__ != "UnusableMeshError":  # readers turn it into a finding
+        if type(error).__name__ != "UnusableMeshError":  # readers make a finding of this error
             raise
 
 
 def fuzz_image(data: bytes) -> None:
     try:
         read_texture(written(data, "texture.png"))
-    except UnusableMeshError:  # readers turn it into a finding
+    except UnusableMeshError:  # readers make a finding of this error
         return
 
 
@@ -195,7 +195,7 @@ def fuzz_materials(data: bytes) -> None:
 
 
 def images() -> list[bytes]:
-    """Return a small image in each format."""
+    """Return the bytes of a small image in each format."""
     Image = importlib.import_module("PIL.Image")
     picture = Image.fromarray(np.arange(192, dtype=np.uint8).reshape(8, 8, 3))
     files = [io.BytesIO() for _ in FORMATS]
@@ -205,7 +205,7 @@ def images() -> list[bytes]:
 
 
 def fuzz_table(data: bytes) -> None:
-    """Read four floats a row as a DH table, in both conventions."""
+    """Read the bytes as rows of a DH table, four floats each, in both conventions."""
     numbers = np.frombuffer(data[: len(data) // 32 * 32]).reshape(-1, 4).tolist()
     rows = [rb.dh.DHRow(*row) for row in numbers[:FEW_BODIES]]
     rb.dh.distal(rows)
@@ -214,7 +214,7 @@ def fuzz_table(data: bytes) -> None:
 
 @functools.cache
 def saved() -> tuple[dict[str, Any], bytes]:
-    """Return the arrays of a saved Model, and all of them as one row of bytes."""
+    """Return the arrays of a saved Model by name, and the bytes of all arrays."""
     file = folder() / "good.npz"
     crank = ActuatorSpec("main_bearing", stiffness=1e3)
     rb.save(rb.with_actuators(rb.load(CRANK_SLIDER), [crank]), file)
@@ -224,7 +224,7 @@ def saved() -> tuple[dict[str, Any], bytes]:
 
 
 def fuzz_model(data: bytes) -> None:
-    """Cut a row of bytes into arrays; the remaining bytes extend the last array."""
+    """Cut bytes into the arrays of a saved Model, load the Model and take a step."""
     arrays, changed, at = saved()[0], {}, 0
     for name, old in arrays.items():
         part = data[at : at + old.nbytes].ljust(old.nbytes, b"\0")
@@ -242,7 +242,7 @@ def pendulum() -> str:
 
 
 def record() -> list[bytes]:
-    """Return a short recording."""
+    """Return the bytes of a short recording."""
     m = rb.load_urdf(pendulum())
     d, path = rb.make_data(m), folder() / "good.mcap"
     with rb.Recorder(m, path, urdf=pendulum(), overwrite=True) as recorder:
@@ -257,7 +257,7 @@ def fuzz_recording(data: bytes) -> None:
 
 
 def fuzz_policy(data: bytes) -> None:
-    """Read a policy file, or an export as a policy file."""
+    """Read the bytes as a policy file, or as an exported policy."""
     path = folder() / "policy.yaml"
     path.write_bytes(data)
     read_policy(path, joints=("first", "second"))
@@ -269,7 +269,7 @@ def fuzz_sensors(data: bytes) -> None:
     read_sensors_text(data, m, described, folder=folder())
 
 
-#: Number of steps of a robot with actuators; after reading a file, all numbers must stay finite.
+#: Number of steps during which the state of a robot with actuators must stay finite.
 MOVED = 20
 
 
@@ -282,7 +282,7 @@ def fuzz_actuators(data: bytes) -> None:
         d.qfrc_applied[:] = (-1.0) ** k
         rb.step(m, d)
         if not (np.isfinite(d.qpos).all() and np.isfinite(d.qvel).all()):
-            raise FloatingPointError(f"it is not finite after {k + 1} steps")
+            raise FloatingPointError(f"the state is not finite after {k + 1} steps")
 
 
 def fuzz_trial(data: bytes) -> None:
@@ -307,7 +307,7 @@ STAGES = (
 
 
 class Strict(np.ndarray):
-    """An array that refuses negative indices as well."""
+    """An array that also refuses negative indices."""
 
     def __getitem__(self, key: Any) -> Any:
         _refuse_negative(key)
@@ -325,7 +325,7 @@ def _refuse_negative(key: Any) -> None:
 
 
 def make_strict(fields: Any) -> None:
-    """Make the arrays of a Model or Data, and of its loop joints, strict."""
+    """Replace the arrays of a Model or Data, and of its loop joints, by Strict arrays."""
     for name, array in list(vars(fields).items()):
         if isinstance(array, np.ndarray) and name != "buffer":
             vars(fields)[name] = array.view(Strict)
@@ -345,7 +345,7 @@ def two_hinges() -> rb.SystemBuilder:
 
 @functools.cache
 def strict_datas() -> list[Any]:
-    """Return the Data of a tree, and the Data of `several`."""
+    """Return Datas with Strict arrays: for a pendulum, and for each Model of `several`."""
     models = [rb.load_urdf(pendulum()), *several()]
     for m in models:
         make_strict(m)
@@ -353,12 +353,12 @@ def strict_datas() -> list[Any]:
 
 
 def several() -> list[rb.Model]:
-    """Return a closed loop, a tree with contact, and moving bodies that touch each other."""
+    """Return Models of a closed loop, a tree with contact, and bodies that touch each other."""
     return [rb.load(CRANK_SLIDER), rb.build(touching()), rb.build(stack())]
 
 
 def driven(m: rb.Model) -> Any:
-    """Return the Data of a Model; a joint of the tree with contact is driven."""
+    """Return a new Data of a Model, in which a joint "j" is driven."""
     d = started(m)
     if "j" in m.jnt_names:
         rb.set_drive(m, d, "j", "velocity", 1.0)
@@ -367,7 +367,7 @@ def driven(m: rb.Model) -> Any:
 
 @functools.cache
 def checked_datas() -> list[Any]:
-    """Return the Data of a tree with a driven joint, and of `several`; compile all stages."""
+    """Return Datas of a driven tree and of each Model of `several`, with compiled stages."""
     datas = [driven(m) for m in (rb.build(two_hinges()), *several())]
     for d, stage in itertools.product(datas, STAGES):
         with contextlib.suppress(RbdynError):
@@ -395,20 +395,20 @@ def started(m: rb.Model) -> Any:
     return d
 
 
-#: Hostile numbers, as the bits of floats and of integers.
+#: Hostile floats and integers, as integers of 64 bits.
 HOSTILE = (
     *struct.unpack("<4q", struct.pack("<4d", np.nan, np.inf, -1e300, 1e-310)),
     *(-1, 7, 2**31, 2**62, -(2**63)),
 )
-#: All fields of Data.
+#: Names of all fields of Data.
 NAMES = tuple(field.name for field in DATA_FIELDS)
-#: Fields to which `fuzz_rows` writes no hostile number when it spares the state.
+#: Names of the fields of the state, to which `fuzz_rows` can write no hostile number.
 STATE = {"qpos", "qvel", "qacc", "qpos_all", "qvel_all", "qacc_all"}
 STATE |= {"time", "drive_mode", "drive_target"}
 
 
 def rows(datas: Callable[[], list[Any]]) -> Callable[[], list[bytes]]:
-    """Return a maker of seeds, each a hostile number for all fields of a Data or for one field."""
+    """Return a function that makes seeds for `fuzz_rows`, with and without a single field."""
 
     def seeds() -> list[bytes]:
         choices = list(itertools.product(range(len(datas())), range(len(HOSTILE))))
@@ -425,8 +425,9 @@ def rows(datas: Callable[[], list[Any]]) -> Callable[[], list[bytes]]:
 def fuzz_rows(datas: Callable[[], list[Any]], data: bytes) -> None:
     """Write hostile numbers into a Data, and run a stage.
 
-    Four bytes choose the robot, the stage, the fields and the number: all, all but the state, or
-    one field. Then ten bytes each choose one more entry and its bits.
+    Four bytes choose the robot, the stage, the fields and the number. The choices of fields are
+    all, all but the state, and each single field. Each further ten bytes choose an entry and
+    its bits.
     """
     robot, stage, which, n = data[:4].ljust(4, b"\0")
     d = datas()[robot % len(datas())].copy()
@@ -446,7 +447,7 @@ def fuzz_rows(datas: Callable[[], list[Any]], data: bytes) -> None:
     STAGES[stage % len(STAGES)](d.model, d)
 
 
-#: Values in place of a field of a saved state, see fuzz_state.
+#: Values with which fuzz_state replaces a field of a saved state.
 FORGED = (
     *(None, 7, True, "", "nan", b"", [], [[1.0], [2.0, 3.0]], {}, np.nan, object()),
     *(np.zeros(0), np.zeros(3), np.zeros((2, 2)), np.zeros(2, object), np.array("x"), range(3)),
@@ -455,7 +456,7 @@ FIELDS = ("robot", "layout", "row", "driven")
 
 
 def states() -> list[bytes]:
-    """Return seeds: a seed has hostile numbers in the row, or forges one field."""
+    """Return seeds for `fuzz_state`, with hostile numbers in the row or one false field."""
     forged = itertools.product(range(len(strict_datas())), range(len(FIELDS)), range(len(FORGED)))
     hostile = itertools.product(range(len(strict_datas())), range(len(HOSTILE)))
     return [
@@ -467,8 +468,9 @@ def states() -> list[bytes]:
 def fuzz_state(data: bytes) -> None:
     """Load a changed saved state, as another process may send it, and take a step.
 
-    Three bytes choose the robot, the field and its new value; the number after the last field
-    means hostile numbers everywhere. Then ten bytes each choose an entry of the row and its bits.
+    Three bytes choose the robot, the field and the field's new value. The number after the last
+    field writes hostile numbers to the whole row. Each further ten bytes choose an entry of the
+    row and its bits.
     """
     robot, field, k = data[:3].ljust(3, b"\0")
     d = strict_datas()[robot % len(strict_datas())]
@@ -488,9 +490,9 @@ def fuzz_state(data: bytes) -> None:
 
 
 def fuzz_parameters(data: bytes) -> None:
-    """Check the values of a parameter file as both nodes do, and make the settings of an arm.
+    """Check parameters of a file as both nodes check them, and make the settings of an arm.
 
-    ROS 2 itself reads the file; values that YAML refuses or no ROS type can hold never arrive.
+    ROS 2 itself reads the file, so nodes get no value that YAML refuses or that no ROS type has.
     """
     try:
         given = dict(named(yaml.safe_load(data)))
@@ -512,7 +514,7 @@ def fuzz_parameters(data: bytes) -> None:
 
 
 def named(value: Any, name: str = "") -> Iterator[tuple[str, Any]]:
-    """Yield the full names and values of the parameters in a file."""
+    """Yield the full name and the value of each parameter in a file."""
     if isinstance(value, dict):
         for key, inner in value.items():
             known = key == "ros__parameters" or (not name and str(key).startswith("/"))

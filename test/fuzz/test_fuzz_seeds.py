@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Inputs that once failed are now read or refused; `make fuzz` finds every kind of failure."""
+"""Inputs that failed are now read or refused, and `make fuzz` finds each kind of failure."""
 
 import os
 import signal
@@ -20,12 +20,12 @@ FAILED = sorted(FOLDER.glob("failed/*"))
 
 
 @pytest.mark.parametrize("path", FAILED, ids=lambda path: path.name)
-def test_an_input_that_once_failed_passes(path):
+def test_an_input_that_failed_earlier_is_read_or_refused(path):
     assert worker.outcome(path.name.partition(".")[0], path.read_bytes()) in ("read", "refused")
 
 
 @pytest.mark.parametrize("name", TARGETS)
-def test_targets_accept_their_seeds(name):
+def test_a_target_accepts_its_seeds(name):
     for data in TARGETS[name].seeds()[:2]:
         TARGETS[name].run(data)
 
@@ -36,7 +36,7 @@ def test_the_driver_runs_all_targets():
 
 class Noisy:
     def __del__(self):
-        raise KeyError("printed only")
+        raise KeyError("Python only prints this error")
 
 
 def refuse(_data):
@@ -54,7 +54,7 @@ def refuse(_data):
     ],
     ids=["exception", "unraisable", "memory", "refused", "read"],
 )
-def test_failing_inputs_are_found_and_stored(run, error, tmp_path, monkeypatch):
+def test_the_worker_finds_and_stores_failing_inputs(run, error, tmp_path, monkeypatch):
     monkeypatch.setitem(worker.TARGETS, "table", Target(lambda: [b"abc"], run))
     monkeypatch.setattr(
         sys, "unraisablehook", lambda what: worker.UNRAISABLE.append(repr(what.exc_value))
@@ -67,7 +67,7 @@ def test_failing_inputs_are_found_and_stored(run, error, tmp_path, monkeypatch):
         assert failure["input"].startswith(str(tmp_path))
 
 
-def test_a_negative_index_is_a_failure(monkeypatch):
+def test_a_negative_index_in_a_stage_is_a_failure(monkeypatch):
     monkeypatch.setattr(targets, "STAGES", (lambda _, d: d.qpos[np.int64(-1)],))
     with pytest.raises(IndexError, match="negative"):
         worker.outcome("data", bytes(2))
@@ -108,7 +108,7 @@ def test_an_index_out_of_bounds_in_a_compiled_stage_is_a_failure():
     assert "IndexError" in done.stderr
 
 
-def test_only_targets_with_checks_have_their_own_kernel_cache():
+def test_only_kernels_with_checks_of_indices_have_their_own_cache():
     assert driver._kernels("laws", unchecked=True) == {}
     assert "XDG_CACHE_HOME" in driver._kernels("laws")
 
@@ -116,7 +116,7 @@ def test_only_targets_with_checks_have_their_own_kernel_cache():
 @pytest.mark.parametrize(
     ("end", "error"), [(signal.SIGKILL, "exit status -9"), (signal.SIGALRM, "no answer")]
 )
-def test_a_crash_is_reported_with_its_input(end, error, tmp_path, monkeypatch):
+def test_the_driver_reports_a_crash_with_its_input(end, error, tmp_path, monkeypatch):
     def crash(_name, _seconds, _seed, folder):
         Path(folder, "current").write_bytes(b"abc")
         os.kill(os.getpid(), end)
@@ -129,7 +129,7 @@ def test_a_crash_is_reported_with_its_input(end, error, tmp_path, monkeypatch):
     assert (tmp_path / "urdf/crash").read_bytes() == b"abc"
 
 
-def test_an_error_of_the_worker_is_reported(tmp_path, monkeypatch):
+def test_the_driver_reports_an_error_of_the_worker(tmp_path, monkeypatch):
     monkeypatch.setattr(driver, "KEPT", tmp_path)
     monkeypatch.setattr(worker, "main", lambda *_: 1 / 0)
     ((_, (count, (failure,))),) = driver._results(["urdf"], 1.0, 0)

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Send changed bytes to the servers of a box of Universal Robots, in any order.
 
-An input is a row of pieces: a byte that says what it is, two bytes with its length, its bytes.
-Whatever comes, the box answers or ends the connection, and its torques stay finite.
+An input is a sequence of pieces. A piece is a byte for its kind, two bytes for its length, and its
+content. For every input the box answers or ends the connection, and its torques stay finite.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ from rbdyn_ros.control_box.ur.scripts import ScriptSession
 from rbdyn_ros.description.source import read
 from rbdyn_ros.loading.load import load_urdf
 
-#: Kinds of pieces by number; any other number means a cycle.
+#: Numbers of the kinds of pieces; another number only lets the box run a cycle.
 RTDE, SECOND, DASHBOARD, SCRIPT = range(4)
-#: Data of a client of external_control.urscript: points, script commands, messages.
+#: Numbers of the kinds for a client of external_control.urscript: points, commands, messages.
 LINES = range(10, 13)
 LINK = (
     '<link name="{}"><inertial><origin xyz="0 0.02 0.1"/><mass value="2"/><inertia ixx="0.02" '
@@ -58,7 +58,7 @@ end
 
 @functools.cache
 def text() -> str:
-    """Return an arm with the joints of Universal Robots."""
+    """Return the URDF of an arm with the joints of Universal Robots."""
     links = [LINK.format(f"link{k}") for k in range(7)]
     upright, length = (1, 0, 0, 0, 1, 0), (0.1, 0.1, 0.425, 0.39, 0.1, 0.1)
     joints = [
@@ -70,24 +70,24 @@ def text() -> str:
 
 @functools.cache
 def arm() -> UrArm:
-    """Return the arm."""
+    """Return the arm of the box, which all inputs share."""
     return UrArm(load_urdf(text()), read(text()))
 
 
 def hello(names: bytes) -> bytes:
-    """Return a client's greeting with a recipe of inputs."""
+    """Return a client's first requests, with a recipe of inputs."""
     outputs = struct.pack(">d", 500.0) + b"timestamp,actual_q,target_q,actual_TCP_force"
     return packet(b"V", b"\0\2") + packet(b"O", outputs) + packet(b"I", names) + packet(b"S", b"")
 
 
 def command(number: int, scale: float = 0.1) -> bytes:
-    """Return a command of a control script with numbers up to a scale."""
+    """Return a package with a command for a control script; numbers are at most `scale`."""
     numbers = scale * np.sin(np.arange(18.0) + number)
     return packet(b"U", struct.pack(">Bii18d", 1, number, number % 2, *numbers))
 
 
 def seeds() -> list[bytes]:
-    """Return valid conversations: each command, lines of the dashboard, programs."""
+    """Return valid inputs with each command, with lines of the dashboard and with programs."""
     names = ["input_int_register_0", "input_int_register_1"]
     names += [f"input_double_register_{k}" for k in range(18)]
     greet = piece(RTDE, hello(",".join(names).encode())) + piece(SCRIPT, SCRIPT_TEXT.encode())
@@ -113,7 +113,7 @@ def seeds() -> list[bytes]:
 
 
 def calls_back() -> list[bytes]:
-    """Return conversations with a program that calls its client back, some with wild numbers."""
+    """Return inputs with a program that calls its client back; some have extreme numbers."""
     here, later = piece(SCRIPT, reverse_client.program().encode()) + piece(9), piece(9) * 4
     q, wild = [*READY], [2147.0, -2147.0, 0.0, -1e-6, 3.0, 2000.0]
     points, commands, messages = LINES
@@ -142,13 +142,13 @@ def calls_back() -> list[bytes]:
     return [*found, here + stream + later, here + half * 2 + later, here + flood + later]
 
 
-#: Recipes whose answer or package exceeds the largest packet.
+#: Recipes for which an answer or a package would exceed the largest packet.
 LARGE = (
     packet(b"O", struct.pack(">d", 500.0) + b"a," * 7000),
     packet(b"I", b"a," * 7000),
     packet(b"O", struct.pack(">d", 500.0) + b"target_q," * 1500) + packet(b"S", b""),
 )
-#: Numbers that once ended the box.
+#: Scripts with extreme numbers that once ended the box by an error.
 EXTREME = (
     b"write_output_integer_register(0, 3000000000)\n",
     b"movej([0,-1.5,-1.5,-1.5,1.5,0.1], a=999, v=1e-323)\n",
@@ -159,7 +159,7 @@ EXTREME = (
 
 
 def fuzz_ur_box(data: bytes) -> None:
-    """Send inputs of clients; the torques of every cycle must be finite."""
+    """Send one input of clients; the torques of every cycle must be finite."""
     arm().carry(arm().tool)
     arm().set_gravity(np.array([0.0, 0.0, -9.81]))
     robot, owners = UrRobot(arm(), 1e-3, lambda _: None), Owners()
@@ -201,6 +201,6 @@ def fuzz_ur_box(data: bytes) -> None:
 
 
 def called_back(robot: UrRobot) -> list[IntegerSession]:
-    """Return the connections of the program to its client, if it has any."""
+    """Return the connections of the program to its client; the list can be empty."""
     program = robot.program
     return [line[2] for line in program.lines] if isinstance(program, ExternalControl) else []

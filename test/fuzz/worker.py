@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Fuzz one target for a time: `python -m fuzz.worker TARGET SECONDS SEED FOLDER`.
+"""Fuzz one target for some CPU time: `python -m fuzz.worker TARGET SECONDS SEED FOLDER`.
 
-Each input is written to FOLDER/current before it is used, so that it survives a crash of the
-process. The last line is JSON: the number of inputs, and the failures.
+The worker writes each input to FOLDER/current before it runs the input, so the input survives a
+crash of the process. The last line of the output has the number of inputs and the failures as
+JSON.
 """
 
 from __future__ import annotations
@@ -30,14 +31,14 @@ from fuzz.mutations import EDITS, mutated
 from fuzz.targets import TARGETS
 from rbdyn_ros.errors import RbdynError
 
-#: An input that takes longer is a failure: a hang [s of CPU time].
+#: CPU time of an input [s]; an input that takes longer is a failure.
 LONGEST = 20.0
 MEMORY = 6 << 30  # [bytes]
 BATCH = 50
 
 
 class HangError(BaseException):
-    """An input took too long. It is a BaseException, because readers catch Exception."""
+    """An input took too long. This is a BaseException, because readers catch every Exception."""
 
 
 class UnraisableError(Exception):
@@ -48,7 +49,7 @@ UNRAISABLE: list[str] = []
 
 
 def outcome(name: str, data: bytes) -> str:
-    """Return `read` or `refused`; raise everything else that the target raises."""
+    """Run a target; return `read` or `refused`, and raise each error that is no refusal."""
     UNRAISABLE.clear()
     signal.setitimer(signal.ITIMER_PROF, LONGEST)
     try:
@@ -66,10 +67,10 @@ def outcome(name: str, data: bytes) -> str:
 
 
 def prepare() -> None:
-    """Bound memory and time, and turn unraisable errors into failures."""
+    """Limit memory and time of this process, and turn unraisable errors into failures."""
 
     def hang(_number: int, _frame: Any) -> None:
-        raise HangError(f"took more than {LONGEST:g} s")
+        raise HangError(f"the input took more than {LONGEST:g} s")
 
     faulthandler.enable()
     signal.signal(signal.SIGPROF, hang)
@@ -85,10 +86,10 @@ def fuzz(name: str, seconds: float, seed: int, folder: Path) -> tuple[int, list[
         name: name of the target.
         seconds: CPU time of this process.
         seed: seed of the edits.
-        folder: receives the current input and the inputs that fail.
+        folder: folder for the current input and for inputs that fail.
     """
     seeds, failures = TARGETS[name].seeds(), {}
-    if name in COMPILED:  # by now the kernels have been compiled
+    if name in COMPILED:  # the seeds have compiled the kernels
         seconds += time.process_time()
     current, count = folder / "current", 0
 
@@ -129,7 +130,7 @@ def fuzz(name: str, seconds: float, seed: int, folder: Path) -> tuple[int, list[
 
 
 def _where(error: BaseException) -> str:
-    """Return the kind and the place of an error; one input for each place is enough."""
+    """Return the type and the place of an error, because one input for each place is enough."""
     frames = [f for f in traceback.extract_tb(error.__traceback__) if "rbdyn_ros" in f.filename]
     last = frames[-1] if frames else None
     return f"{type(error).__name__} {last.filename}:{last.lineno}" if last else str(error)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A simulated arm and its controller in two processes, and helpers to test them."""
+"""A simulated arm and its controller in two processes, and helpers of their tests."""
 
 import functools
 import threading
@@ -14,9 +14,9 @@ from sensor_msgs.msg import JointState
 from std_msgs.msg import String
 from std_srvs.srv import Trigger
 
-#: QoS that keeps only the newest message; a slow subscriber does not delay others.
+#: QoS that keeps only the newest message, so that a slow subscriber delays no other one.
 NEWEST = QoSProfile(depth=1, reliability=ReliabilityPolicy.BEST_EFFORT)
-#: For all states in lock-step, also when the test is slow to read them.
+#: QoS that keeps all states in lock-step, even if the test reads them slowly.
 ALL = QoSProfile(depth=10_000)
 LATCHED = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
 
@@ -42,7 +42,7 @@ SEVEN_START = {"shoulder_pitch": 0.5, "elbow_pitch": 0.7, "wrist_pitch": 0.4}
 
 
 class Watched:
-    """The states of an arm."""
+    """The received states of an arm."""
 
     def __init__(self, peer, topic="joint_states", qos=NEWEST):
         self.peer, self.names = peer, []
@@ -68,16 +68,16 @@ class Watched:
         return np.abs(self.rows[-1][2]).max()
 
     def wait(self, seconds):
-        """Wait for some simulated time; return the rows since the call."""
+        """Wait for some simulated seconds; return the states since the call."""
         first, end = len(self.rows), self.time + seconds
         self.peer.until(lambda: self.time >= end, 120.0 + 30.0 * seconds)
         return self.rows[first:]
 
     def until_moving(self, first, speed, again=lambda: None):
-        """Wait for a state since row number `first` that is faster; return its row number.
+        """Wait for the first state with a joint faster than `speed`; return its row number.
 
-        Simulated time does not wait for the test, so this state may be an old one. `again` sends
-        a lost message again.
+        Rows from number `first` on are searched, because simulated time does not wait for the
+        test. `again` repeats the action that moves the arm, as its message may be lost.
         """
         seen = first
 
@@ -93,7 +93,7 @@ class Watched:
         return seen
 
     def rest(self, speed=1e-3, seconds=0.1):
-        """Wait until the arm is at rest for some time."""
+        """Wait until no joint was faster than `speed` for some seconds; return the positions."""
         self.peer.until(
             lambda: all(np.abs(row[2]).max() < speed for row in self.wait(seconds)), 120.0
         )
@@ -101,14 +101,14 @@ class Watched:
 
 
 class Pair:
-    """An arm and its controller.
+    """A simulated arm and its controller.
 
     Args:
-        simulator, controller: the processes.
-        peer: the node of the test.
-        space: namespace of both, with a slash behind it.
+        simulator, controller: processes of the arm and of the controller.
+        peer: node of the test.
+        space: namespace of both nodes with a slash behind it, or ''.
         qos: QoS of the subscription to the states.
-        begin: function that starts another controller.
+        begin: function that starts another controller, or None.
     """
 
     def __init__(self, simulator, controller, peer, space="", qos=NEWEST, begin=None):
@@ -123,7 +123,7 @@ class Pair:
         self.until(lambda: self.arm.rows and self.said)
 
     def _hear(self):
-        """Subscribe to the status; a new subscription gets the newest status again."""
+        """Subscribe to the status again, so that a lost newest status arrives."""
         if self._status is not None:
             self.peer.node.destroy_subscription(self._status)
         heard = lambda message: self.said.append(message.data)  # noqa: E731
@@ -131,7 +131,7 @@ class Pair:
         self._status = self.peer.node.create_subscription(String, topic, heard, LATCHED)
 
     def until(self, condition, again=lambda: None, every=10.0):
-        """Wait for a condition on the status; repeat `again`, as busy machines lose messages."""
+        """Wait for a condition; repeat again() every some seconds, in case a message was lost."""
         self.peer.until(condition, again=lambda: (self._hear(), again()), every=every)
 
     def _report(self, message):
@@ -157,12 +157,12 @@ class Pair:
         return self.commands - before
 
     def until_commanded(self, *unless):
-        """Wait for a new command, or for a status that ends with one of these words."""
+        """Wait for a new command, or for a status that ends with one of the words `unless`."""
         before = self.commands
         self.until(lambda: self.commands > before or self.said[-1].endswith(unless))
 
     def ask(self, name, **others):
-        """Call a service without arguments; return its refusal or an empty string."""
+        """Call a service of the controller; return the text of its refusal, or ''."""
         others.setdefault("again", 10.0)  # arming twice has no effect
         answer = self.peer.call(Trigger, f"{self.node}/{name}", Trigger.Request(), **others)
         return "" if answer.success else answer.message
@@ -173,19 +173,19 @@ class Pair:
             assert said == "", (name, said)
 
     def arm_it(self, mode="gravity"):
-        """Arm the arm in a mode, as soon as it is at rest and its efforts are known."""
+        """Arm the arm in a mode as soon as the arm rests, and wait until it is armed."""
         self.do(mode)
         self.arm.rest(0.04)
         self.until_arming(lambda why: why == "")
         self.until_said("armed")
 
     def until_arming(self, ends):
-        """Ask to arm until the refusal, or an empty string, fulfils a condition."""
+        """Ask to arm until ends(refusal) is true; the refusal is '' once the arm is armed."""
         why = [""]
 
         def asked():
             why[0] = self.ask("arm")
-            if "stalled, call clear_fault" in why[0]:  # the clock of the simulator stays behind
+            if "stalled, call clear_fault" in why[0]:  # a slow machine delays /clock
                 self.do("clear_fault")
             return ends(why[0])
 
@@ -195,14 +195,14 @@ class Pair:
             raise AssertionError(f"arming ends with '{why[0]}'") from None
 
     def until_said(self, *words):
-        """Wait for a status that contains all of these words."""
+        """Wait for a status that contains all these words."""
         try:
             self.until(lambda: all(word in self.said[-1] for word in words))
         except AssertionError:
             raise AssertionError(f"expected {words}, got the statuses {self.said[-5:]}") from None
 
     def push(self, link, *force):
-        """Push a link with a force [N] in its own axes for 0.1 s; return when it moves."""
+        """Push a link for 0.1 s with a force [N] in the link's axes; return when the arm moves."""
         wrench = WrenchStamped()
         wrench.header.frame_id = link
         wrench.wrench.force.x, wrench.wrench.force.y, wrench.wrench.force.z = map(float, force)
@@ -228,14 +228,14 @@ class Relay:
     """A relay that passes states of the arm to its controller, in its own thread.
 
     Args:
-        peer: the peer of the test; the relay uses its context.
+        peer: peer of the test, whose context the relay uses.
         source: topic of the true states.
         to: topic of the states that the controller reads.
         make_executor: makes the executor of the thread.
 
     Attributes:
-        change: function from a state to the state that is passed on, or to None.
-        node: node of the relay, in which tests make other publishers.
+        change: function from a true state to the state that is passed on, or None to drop it.
+        node: node of the relay, which may have further publishers.
     """
 
     def __init__(
@@ -274,16 +274,18 @@ class Relay:
 
 
 def start_arm(simulate, urdf, start, rate=1000, space="", lockstep=False, more=()):
-    """Start to simulate an arm that holds its position without commands; do not wait for it.
+    """Start to simulate an arm that holds its position without commands; return the process.
+
+    The simulator may still be starting.
 
     Args:
-        simulate: the fixture.
-        urdf: path of the robot.
+        simulate: fixture that starts a simulator.
+        urdf: path of the robot's file.
         start: positions by joint; other joints start at 0.
         rate: rate of the states [Hz].
         space: namespace, with a slash behind it.
-        lockstep: whether each tick waits for its command, as soon as there are commands.
-        more: further words of the command line.
+        lockstep: whether each tick after the first command waits for its command.
+        more: further words of the simulator's command line.
     """
     words = [
         *more,
@@ -296,12 +298,12 @@ def start_arm(simulate, urdf, start, rate=1000, space="", lockstep=False, more=(
     ]
     for name, position in start.items():
         words += ["-p", f"initial_positions.{name}:={position}"]
-    if lockstep:  # before the first command the simulator waits once for the timeout
+    if lockstep:  # before the first command the simulator waits for this timeout once
         words += ["-p", "time_mode:=lockstep", "-p", "lockstep_timeout:=2.0"]
         words += ["-p", f"control_decimation:={1000 // rate}"]
     if space:
         words += ["-r", f"__ns:=/{space.rstrip('/')}"]
-    # lock-step ties the arm's time to the simulator's, so a busy machine does not make states old
+    # in lock-step the controller uses /clock, so a slow machine does not make states old
     return simulate("--ros-args", *words, entry="node", wait=False, clock=lockstep)
 
 
@@ -318,20 +320,20 @@ def start_pair(
     more=(),
     **others,
 ):
-    """Start arm and controller at once; return the pair when both are connected.
+    """Start an arm and its controller at the same time; return the Pair when they are connected.
 
     Args:
-        simulate, control, peer: the fixtures.
+        simulate, control, peer: fixtures of conftest.py.
         urdf, start, rate, space, lockstep, more: arguments of start_arm.
         mode: mode of the controller.
         others: parameters of the controller, and `remap` for the fixture `control`.
     """
     simulator = start_arm(simulate, urdf, start, rate, space, lockstep, more)
     if lockstep:
-        others["use_sim_time"] = "true"  # time may run at any speed
+        others["use_sim_time"] = "true"  # so the simulator may run at any speed
     if space:
         others["remap"] = {"__ns": f"/{space.rstrip('/')}"}
-    # on a busy machine states are late, and the simulator's clock falls behind
+    # a busy machine delays states and the simulator's clock
     patient = {"state_timeout": 1.0, "simulated_clock": "true"}
     begin = functools.partial(control, urdf, mode=mode, **patient | others)
     controller = begin()

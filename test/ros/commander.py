@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A controller in a process of its own that answers states with efforts.
+"""A controller in its own process, which answers states with efforts.
 
 python commander.py JOINTS END [--jitter SEED] [--flood COPIES] answers END ticks with commands for
-JOINTS, names that commas separate, then ends. With END 0 it answers until it is killed.
+JOINTS (names separated by commas), then ends. With END 0 it answers until it is killed.
 """
 
 import argparse
@@ -16,7 +16,7 @@ from sensor_msgs.msg import JointState
 
 
 def law(position, velocity):
-    """Return the effort of each joint [N m or N], the same bits for the same state."""
+    """Return the effort of each joint [N m or N]; equal states get bitwise equal efforts."""
     return 3.0 * (0.8 - position) - 0.25 * velocity
 
 
@@ -26,10 +26,10 @@ class Commander:
     Args:
         node: node that publishes and subscribes.
         joints: names of the joints, in any order.
-        end: number of ticks to answer, counted from the stamp of the first; 0: no end.
+        end: number of ticks to answer, counted from the first state's tick; 0: no end.
         period: duration of a tick [ns].
-        pause: function that is called before each command.
-        copies: number of messages per command.
+        pause: function that is called before each command, e.g. to wait.
+        copies: number of times that each command is sent.
     """
 
     def __init__(self, node, joints, end=0, period=1_000_000, pause=lambda: None, copies=1):
@@ -63,7 +63,7 @@ class Commander:
 
 
 def jitter(seed):
-    """Return a function that sometimes sleeps, up to 4 ms."""
+    """Return a function that sometimes sleeps for up to 4 ms, at random."""
     chance = random.Random(seed)
 
     def pause():
@@ -74,7 +74,7 @@ def jitter(seed):
 
 
 def executor(context):
-    """Return the fastest executor of this rclpy."""
+    """Return the fastest executor that this rclpy offers."""
     try:
         from rclpy.experimental.events_executor import EventsExecutor
     except ImportError:

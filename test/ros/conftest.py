@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Nodes as a user starts them, in processes of their own, and a peer node of the test.
+"""Fixtures: nodes in their own processes, as a user starts them, and a peer node in the test.
 
-Timeouts only bound a hang: a busy machine may compile for minutes.
+Timeouts only limit hangs, so they are long: a busy machine may compile for minutes.
 """
 
 import itertools
@@ -26,7 +26,7 @@ CONTROLLING = "controlling '"
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport(item):
-    """Show the output of the nodes of a failed test."""
+    """Add the output of the test's nodes to the report of a failed test."""
     report = yield
     if report.failed and "tmp_path" in item.funcargs:
         for log in sorted(item.funcargs["tmp_path"].glob("log*.txt")):
@@ -36,7 +36,7 @@ def pytest_runtest_makereport(item):
 
 
 class Simulator:
-    """A node, mostly `rbdyn sim`, in a process of its own with its output in a file."""
+    """A node, mostly `rbdyn sim`, in its own process, whose output goes to a file."""
 
     def __init__(self, folder, domain, *arguments, entry="cli", prelude="", fresh=False):
         self.log = folder / f"log{next(_count)}.txt"
@@ -68,7 +68,7 @@ class Simulator:
         return self.process.wait(120.0)
 
     def end_well(self, number=signal.SIGINT):
-        """End the node as a user does, and check that there is no traceback."""
+        """End the node by a signal, by default as Ctrl-C does; check that its end is clean."""
         status = self.end(number)
         assert status == 0, self.text()
         assert "Traceback" not in self.text()
@@ -80,7 +80,7 @@ class Simulator:
 
 
 class Commander:
-    """commander.py in its own process."""
+    """A process that runs commander.py."""
 
     def __init__(self, domain, *arguments):
         env = dict(os.environ, ROS_DOMAIN_ID=str(domain))
@@ -94,7 +94,7 @@ class Commander:
         )
 
     def wait(self, timeout=300.0):
-        """Wait for the end of the process; return its output."""
+        """Wait until the process ends without an error; return its output."""
         said, _ = self.process.communicate(timeout=timeout)
         assert self.process.returncode == 0
         return said
@@ -109,7 +109,7 @@ class Commander:
 
 
 class Peer:
-    """A node of the test: collects messages, sends commands, calls services."""
+    """The test's own node, which collects messages, sends commands and calls services."""
 
     def __init__(self, domain):
         import rclpy
@@ -123,25 +123,25 @@ class Peer:
         self.clients = {}
 
     def collect(self, kind, topic, qos=10):
-        """Subscribe; return the list that messages are added to."""
+        """Subscribe to a topic; return the list to which its messages are appended."""
         messages = []
         self.node.create_subscription(kind, topic, messages.append, qos)
         return messages
 
     def hear(self, kind, topic, qos=10):
-        """Subscribe and wait for a first message; return the list that messages are added to."""
+        """Subscribe to a topic and wait for a message; return the list of its messages."""
         messages = self.collect(kind, topic, qos)
         self.until(lambda: messages)
         return messages
 
     def publisher(self, kind, topic):
-        """Return a publisher that has found its subscriber."""
+        """Return a publisher that has a subscriber."""
         publisher = self.node.create_publisher(kind, topic, 10)
         self.until(lambda: publisher.get_subscription_count() > 0)
         return publisher
 
     def send(self, kind, topic, message):
-        """Publish one message; return when its subscriber has received it."""
+        """Publish one message, and wait until its subscriber has received it."""
         from rclpy.duration import Duration
 
         publisher = self.publisher(kind, topic)
@@ -155,10 +155,10 @@ class Peer:
             self.executor.spin_once(timeout_sec=0.01)
 
     def until(self, condition, timeout=120.0, again=lambda: None, every=10.0):
-        """Spin until a condition holds, and act `again` now and then; fail after the timeout."""
+        """Spin until condition() holds; call again() each `every` seconds; fail after timeout."""
         end, due = time.monotonic() + timeout, time.monotonic() + every
         while not condition():
-            assert time.monotonic() < end, "it did not happen in time"
+            assert time.monotonic() < end, "the condition did not hold in time"
             if time.monotonic() >= due:
                 again()
                 due = time.monotonic() + every
@@ -169,34 +169,35 @@ class Peer:
         self.repeat(lambda: publisher.publish(message), condition, 0.01, timeout)
 
     def repeat(self, act, condition, every=10.0, timeout=120.0):
-        """Act every `every` seconds until a condition holds.
+        """Call act() now and every `every` seconds until condition() holds; fail after timeout.
 
-        A message may be lost on a busy machine.
+        One call may not suffice: a busy machine can lose a message.
         """
         act()
         self.until(condition, timeout, act, every)
 
     def until_tf(self, condition):
-        """Wait; a paused simulator publishes /tf again only for new subscribers."""
+        """Wait for a condition on /tf; a paused simulator repeats /tf only for new subscribers."""
         from tf2_msgs.msg import TFMessage
 
         self.until(condition, again=lambda: self.collect(TFMessage, "/tf"))
 
     def client(self, kind, name):
-        """Return a client that has found its server."""
+        """Return the client of a service that has been discovered."""
         known = (kind, name) in self.clients
         if not known:
             self.clients[kind, name] = self.node.create_client(kind, name)
         client = self.clients[kind, name]
         if not known or not client.service_is_ready():
             self.until(client.service_is_ready)
-            self.spin(0.05)  # we know the server; it has to discover us too
+            self.spin(0.05)  # the server must also discover the client
         return client
 
     def call(self, kind, name, request, again=None):
-        """Call a service; `again`: time after which an unanswered request is repeated [s].
+        """Call a service and return its response.
 
-        By default only harmless requests are repeated: a busy machine may lose an answer.
+        A request without an answer is repeated after the time `again` [s], as a busy machine may
+        lose an answer. By default only harmless requests are repeated, after 10 s.
         """
         if again is None:
             again = 10.0 if is_harmless(kind, name) else math.inf
@@ -212,7 +213,7 @@ class Peer:
         assert answer.success, answer.message
 
     def trigger(self, name):
-        """Call a service without arguments; return its message."""
+        """Call a service without arguments, which must succeed; return its message."""
         from std_srvs.srv import Trigger
 
         answer = self.call(Trigger, name, Trigger.Request())
@@ -220,7 +221,7 @@ class Peer:
         return answer.message
 
     def set_parameters(self, values, node="simulator"):
-        """Set parameters of a node one by one; return the refusal of each, or an empty string."""
+        """Set parameters of a node; return for each the reason of its refusal, or ''."""
         from rcl_interfaces.srv import SetParameters
         from rclpy.parameter import Parameter
 
@@ -238,7 +239,7 @@ class Peer:
 
 
 def is_harmless(kind, name):
-    """Return whether repeating a request changes nothing."""
+    """Return whether a request to a service may be repeated without a further effect."""
     harmless = (
         *("Get", "SetBool", "SetGravity", "SetParameters", "SetPayload", "SetSurfaceVelocity"),
         "SaveState",
@@ -253,13 +254,13 @@ def until(condition, timeout):
 
 
 def is_fresh(request):
-    """Return whether a test starts fresh processes, see support/processes.py."""
+    """Return whether a test starts fresh processes instead of forks, see support/processes.py."""
     return request.node.get_closest_marker("fresh_start") is not None
 
 
 @contextmanager
 def simulators(folder, domain, fresh=False):
-    """Yield a function that starts simulators, see `simulate` and support/processes.py."""
+    """Yield the function of the fixture `simulate`; end its simulators afterwards."""
     started = []
 
     def start(*arguments, wait=True, entry="cli", clock=False, prelude=""):
@@ -281,8 +282,8 @@ def simulators(folder, domain, fresh=False):
 def simulate(request, tmp_path, domain):
     """Yield simulate(*arguments), which starts a simulator that ends with the test.
 
-    Simulators do not publish /clock, which takes seconds to start, unless clock is true. The code
-    `prelude` runs first.
+    A simulator publishes /clock only if `clock` is true, because this delays its start by seconds.
+    The Python code `prelude` runs first.
     """
     with simulators(tmp_path, domain, is_fresh(request)) as start:
         yield start
@@ -290,7 +291,7 @@ def simulate(request, tmp_path, domain):
 
 @contextmanager
 def controllers(folder, domain, fresh=False):
-    """Yield a function that starts arm controllers, see `control` and support/processes.py."""
+    """Yield the function of the fixture `control`; end its controllers afterwards."""
     started = []
 
     def start(urdf, wait=True, remap=None, prelude="", **parameters):
@@ -312,11 +313,10 @@ def controllers(folder, domain, fresh=False):
 
 @pytest.fixture
 def control(request, tmp_path, domain):
-    """Start arm controllers: control(urdf, name="value", ...) with parameters of the node.
+    """Yield control(urdf, name="value", ...), which starts an arm controller with parameters.
 
-    The start-up test is off unless start_up_test is "true".
-
-    remap: new names of topics, and `__ns` of the node. prelude: Python code that runs first.
+    The controller ends with the test. Its start-up test is off unless start_up_test is "true".
+    `remap` gives new names of topics, and `__ns` the namespace. The code `prelude` runs first.
     """
     with controllers(tmp_path, domain, is_fresh(request)) as start:
         yield start
@@ -324,7 +324,7 @@ def control(request, tmp_path, domain):
 
 @pytest.fixture
 def policy_node(tmp_path, domain):
-    """Start policy nodes, which end with the test: policy_node(path, *arguments)."""
+    """Yield policy_node(path, *arguments), which starts a policy node that ends with the test."""
     started = []
 
     def start(path, *arguments):
@@ -339,7 +339,7 @@ def policy_node(tmp_path, domain):
 
 @pytest.fixture
 def command(domain):
-    """Start commanders, which end with the test: command(joints, end, *options)."""
+    """Yield command(joints, end, *options), which starts a Commander that ends with the test."""
     started = []
 
     def start(*arguments):
@@ -367,7 +367,7 @@ def peer(domain):
 
 @pytest.fixture
 def ask(peer):
-    """Call a standard service of /simulator by the name of its type: ask("GetEntities")."""
+    """Return ask("GetEntities", ...), which calls a standard service of /simulator by its type."""
 
     def call(kind, **fields):
         from simulation_interfaces import srv
@@ -381,7 +381,7 @@ def ask(peer):
 
 @pytest.fixture(scope="module")
 def shared(tmp_path_factory):
-    """Yield simulate, control and peer, which all tests of a module share."""
+    """Yield an object with simulate, control and peer, which all tests of a module share."""
     folder = tmp_path_factory.mktemp("shared")
     with (
         domains.free_domain() as domain,
@@ -412,7 +412,7 @@ TWO_JOINTS = """<robot name="two">
 
 @pytest.fixture
 def two_joints(tmp_path) -> Path:
-    """Return the file of a robot whose slide cannot be at 0."""
+    """Return the URDF file of the robot `two`, whose slide `lift` cannot be at 0."""
     path = tmp_path / "two.urdf"
     path.write_text(TWO_JOINTS)
     return path

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Each command of the pages that may move a robot has a test of the motion.
+"""Each command in the documentation that may move a robot has a test of the motion.
 
-A watch here runs the nodes of a command in lock-step, and checks the claim of the page, speeds and
-efforts. The table comes from the pages: a new command without a watch fails.
+The tests in this file run the nodes of some commands, and check the claim of the page, the speeds
+and the efforts. WATCHED names the tests; a new command on a page needs an entry.
 """
 
 import os
@@ -26,18 +26,18 @@ import rbdyn_ros as rb
 from rbdyn_ros.share import bundled_robot
 
 ARM = bundled_robot("seven_dof_arm")
-#: A command that starts a simulator, a controller or a motion.
+#: Matches commands that start a simulator, a controller or a motion.
 MOVES = re.compile(
     r"make sim\b|ros2 launch|rbdyn sim\b|\barm_controller --ros|ros2 run rbdyn_ros|ros2 topic pub"
     r"|ros2 action send_goal"
     r"|examples/(?:\w+_node|push_joint|lockstep_controller|record_motion)\.py"
 )
 
-FLOATS = "test_the_gravity_node_floats_and_comes_to_rest"
-POSITIONS = "test_published_positions_are_reached"
+FLOATS = "test_the_gravity_node_lets_the_arm_float_and_come_to_rest"
+POSITIONS = "test_the_arm_reaches_published_positions"
 UNCOMMANDED = "test_no_effort_acts_without_commands"
-#: The test of each command, by the beginning of the command; the longest match counts. A test is
-#: a name in this file, or a file and a name.
+#: The test of each command, by how the command begins; the longest match counts. A test is given
+#: as a name in this file, or as a file and a name.
 WATCHED = {
     "make sim": UNCOMMANDED,
     "rbdyn sim": UNCOMMANDED,
@@ -46,14 +46,14 @@ WATCHED = {
     "ros2 run rbdyn_ros simulator": UNCOMMANDED,
     "ros2 launch panda_moveit_config moveit.launch.py": (
         "ros/moveit/test_pick_node.py",
-        "test_the_cube_is_lifted",
+        "test_the_arm_and_the_gripper_lift_the_cube",
     ),
     "python examples/gravity_node.py": FLOATS,
     "ros2 launch rbdyn_ros hil.launch.py": FLOATS,
     "ros2 topic pub -r 100 /joint_commands": POSITIONS,
     "ros2 topic pub --once /crane/joint_commands": (
         "ros/simulator/test_spawned_robots_node.py",
-        "test_a_spawned_robot_is_commanded_in_its_namespace_until_it_is_deleted",
+        "test_a_spawned_robot_follows_commands_in_its_namespace_until_it_is_deleted",
     ),
     "python examples/push_joint.py": (
         "ros/simulator/test_push_joint.py",
@@ -77,9 +77,9 @@ WATCHED = {
     ),
     "rbdyn sim --scene": (
         "ros/simulator/test_scene_node.py",
-        "test_objects_are_on_topics_and_are_entities",
+        "test_objects_have_poses_on_a_topic_and_are_entities",
     ),
-    # ros2_control is in no package registry: messages of its component stand for it
+    # ros2_control is in no package registry, so this test uses its messages
     "rbdyn sim seven_dof_arm.urdf.xacro": (
         "ros/simulator/topics/test_topic_based.py",
         "test_the_sample_has_the_topics_of_the_node",
@@ -90,7 +90,7 @@ WATCHED = {
     ),
     "rbdyn sim shared_memory_arm.urdf.xacro": (
         "ros/simulator/test_ros2_control_node.py",
-        "test_a_trajectory_passes_through_shared_memory",
+        "test_a_trajectory_controller_moves_the_arm_through_shared_memory",
     ),
     "ros2 launch rbdyn_ros multi_robot.launch.py": (
         "ros/simulator/test_several_robots_node.py",
@@ -106,7 +106,7 @@ WATCHED = {
     ),
     "ros2 launch rbdyn_ros gravity_compensation.launch.py sim:=true arm:=ur5e": (
         "ros/arm/test_preset_node.py",
-        "test_an_arm_floats_behind_the_driver_of_its_preset",
+        "test_an_arm_with_the_driver_of_its_preset_floats",
     ),
     "ros2 launch rbdyn_ros gravity_compensation.launch.py urdf:=/path/my_arm.urdf "
     "dry_run:=false mode:=tracking": (
@@ -138,7 +138,7 @@ WATCHED = {
 
 
 def documented():
-    """Return the commands of the pages that may move a robot, with their places."""
+    """Return (place, command) of all commands on the pages that may move a robot."""
     return [
         (block.where, line.replace(".venv/bin/", "").replace('"', "").strip())
         for page in page_names()
@@ -149,18 +149,18 @@ def documented():
 
 
 def watch_of(command):
-    """Return the key of WATCHED for a command, or None."""
+    """Return the longest key of WATCHED with which a command begins, or None."""
     words = " ".join(command.split())
     return max((key for key in WATCHED if words.startswith(key)), key=len, default=None)
 
 
 def test_every_command_that_may_move_a_robot_is_watched():
     found = documented()
-    assert len(found) > 40  # the pattern still finds them
+    assert len(found) > 40  # else the pattern no longer matches
     missing = [f"{where}: {line}" for where, line in found if watch_of(line) is None]
     assert not missing
     unused = WATCHED.keys() - {watch_of(line) for _, line in found}
-    assert not unused, "WATCHED has commands that no page has"
+    assert not unused, "WATCHED has commands that are on no page"
 
 
 @pytest.mark.parametrize("key", WATCHED)
@@ -177,7 +177,7 @@ BENT = ("-p", "initial_positions.shoulder_pitch:=0.5", "-p", "initial_positions.
 
 @pytest.fixture
 def gravity_node(domain):
-    """Yield a function that starts the controller of the tutorial as on the page."""
+    """Yield a function that starts the example gravity_node.py, as the tutorial does."""
     started = []
 
     def start():
@@ -195,7 +195,7 @@ def gravity_node(domain):
 
 
 def rows_of(arm, rows):
-    """Return speeds and efforts (n, 7) as shares of the limits."""
+    """Return the speeds and efforts (n, 7) in n states, as shares of the limits."""
     m = rb.load_urdf(ARM)
     order = [m.jnt_names.index(name) for name in arm.names]
     speed = np.array([row[2] for row in rows]) / m.jnt_velocity[order]
@@ -204,8 +204,8 @@ def rows_of(arm, rows):
 
 
 @pytest.mark.parametrize("flaws", [(), HIL], ids=["plain", "hil"])
-def test_the_gravity_node_floats_and_comes_to_rest(simulate, peer, gravity_node, flaws):
-    """The wrist shook at up to 75 rad/s with the delays of config/hil.yaml."""
+def test_the_gravity_node_lets_the_arm_float_and_come_to_rest(simulate, peer, gravity_node, flaws):
+    """With the delays of config/hil.yaml an earlier version shook the wrist at up to 75 rad/s."""
     hold = ("-p", "on_timeout:=gravity")
     simulator = simulate(*LOCKSTEP[:1], *flaws, *LOCKSTEP[1:], *BENT, *hold)
     arm = Watched(peer, qos=ALL)
@@ -219,7 +219,7 @@ def test_the_gravity_node_floats_and_comes_to_rest(simulate, peer, gravity_node,
     assert speed.max() < 0.05
     assert effort.max() < 0.9
     assert np.abs(arm.position - place).max() < 0.02
-    # a pushed arm gives way, and stays where it comes to rest
+    # a pushed arm moves, then comes to rest
     push = WrenchStamped()
     push.header.frame_id, push.wrench.force.y = "wrist", 60.0
     publisher = peer.publisher(WrenchStamped, "simulator/wrench")
@@ -233,8 +233,8 @@ def test_the_gravity_node_floats_and_comes_to_rest(simulate, peer, gravity_node,
     simulator.end_well()
 
 
-def test_published_positions_are_reached(simulate, peer):
-    """As with `ros2 topic pub -r 100`, messages have no stamp, so time is real."""
+def test_the_arm_reaches_published_positions(simulate, peer):
+    """Messages have no stamp, as with `ros2 topic pub`, so the simulator runs in real time."""
     patient = ("--ros-args", "-p", "command_timeout:=100.0", "-p", "on_timeout:=hold")
     simulator = simulate(*patient)
     arm = Watched(peer)
@@ -249,7 +249,7 @@ def test_published_positions_are_reached(simulate, peer):
     peer.insist(publisher, message, reached)
     speed, _ = rows_of(arm, arm.rows)
     assert speed.max() <= 1.001
-    arm.wait(0.3)  # the servo comes to rest
+    arm.wait(0.3)  # wait until the servos rest
     rows = arm.wait(0.5)
     speed, effort = rows_of(arm, rows)
     assert speed.max() < 0.05

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`rbdyn topic`, `service` and `param` with another node in the graph."""
+"""The commands `rbdyn topic`, `rbdyn service` and `rbdyn param`, with a node beside them."""
 
 import threading
 import time
@@ -24,12 +24,12 @@ JOINT_STATE = "sensor_msgs/msg/JointState"
 
 @pytest.fixture
 def tool(domain, monkeypatch):
-    """Return a function that runs a command in the domain, and returns status and output."""
+    """Return a function that runs `rbdyn` and returns exit status, stdout and stderr."""
     monkeypatch.setenv("ROS_DOMAIN_ID", str(domain))
     monkeypatch.setenv("ROS_AUTOMATIC_DISCOVERY_RANGE", "LOCALHOST")
 
     def call(*words):
-        for _ in range(5):  # on a busy machine Fast DDS may lose an answer
+        for _ in range(5):  # a busy machine may lose an answer
             done = run(*words)
             if "does not answer" not in done.stderr:
                 break
@@ -72,7 +72,7 @@ def peer(domain, monkeypatch):
     rclpy.shutdown(context=context)
 
 
-def test_topics_are_listed_printed_timed_and_published(tool, peer):
+def test_topics_can_be_listed_printed_timed_and_published(tool, peer):
     status, out, _ = tool("topic", "list")
     assert status == 0
     assert f"/joint_states [{JOINT_STATE}]" in out.splitlines()
@@ -82,14 +82,14 @@ def test_topics_are_listed_printed_timed_and_published(tool, peer):
     status, out, _ = tool("topic", "hz", "/joint_states", "--once")
     assert (status, float(out.split()[0]) > 0.0) == (0, True)
     words = ("topic", "pub", "/joint_commands", "--once", JOINT_STATE, "{name: [a], effort: [3]}")
-    assert tool(*words)[0] == 0  # options stand anywhere, as for ros2
+    assert tool(*words)[0] == 0  # options may stand anywhere, as with ros2
     end = time.monotonic() + 60.0
     while not peer.heard and time.monotonic() < end:
         time.sleep(0.01)
     assert (peer.heard[0].name, peer.heard[0].effort.tolist()) == (["a"], [3.0])
 
 
-def test_services_are_called_and_parameters_set(tool, peer):
+def test_services_can_be_called_and_parameters_set(tool, peer):
     call = ("service", "call", "/peer/pause", "std_srvs/srv/SetBool", "{data: true}")
     status, out, _ = tool(*call)
     assert (status, yaml.safe_load(out)) == (0, {"success": True, "message": "paused"})
@@ -107,7 +107,7 @@ def test_services_are_called_and_parameters_set(tool, peer):
     assert (status, "refuses size = 3" in err, "--ros-args -p size:=3" in err) == (1, True, True)
 
 
-def test_misspelled_names_are_reported(tool, peer, monkeypatch):
+def test_the_commands_report_misspelled_names(tool, peer, monkeypatch):
     monkeypatch.setattr(graph_tools, "WAIT", 3.0)
     for words, text in (
         (("param", "list", "/per"), "the nodes of ROS_DOMAIN_ID"),
@@ -116,7 +116,7 @@ def test_misspelled_names_are_reported(tool, peer, monkeypatch):
         (("service", "call", "/peer/pause", "std_srvs/srv/Trigger"), "std_srvs/srv/SetBool"),
         (("topic", "echo", "/joint_state"), "did you mean '/joint_states'?"),
     ):
-        for _ in range(5):  # on a busy machine the peer is found late
+        for _ in range(5):  # a busy machine discovers the peer late
             found, _, err = tool(*words)
             if text in err:
                 break
@@ -153,7 +153,7 @@ def test_missing_names_are_reported_after_a_bounded_wait(tool, monkeypatch):
         assert (found, text in err) == (1, True), err
 
 
-def test_messages_are_filled_and_printed():
+def test_messages_are_filled_from_yaml_and_printed_as_yaml():
     transform = graph_tools.interface("geometry_msgs/msg/TransformStamped", "msg")
     values = {"header": {"frame_id": "a"}, "transform": {"rotation": {"w": 1}}}
     message = graph_tools.filled(transform(), values)

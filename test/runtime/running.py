@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Helpers for tests of the loop."""
+"""Step loops, read their states and make commands, for tests of loops."""
 
 import time
 
@@ -10,7 +10,7 @@ from rbdyn_ros.share import bundled_robot
 
 
 def states_for(loop, seconds):
-    """Return the states of the next seconds of wall time."""
+    """Return the states that arrive in the next `seconds` of wall time."""
     states, end = [], time.monotonic() + seconds
     while time.monotonic() < end:
         state = loop.readout.next_state(0.05)
@@ -19,10 +19,10 @@ def states_for(loop, seconds):
 
 
 def states_over(loop, simulated):
-    """Return the states of a simulated duration [s] from now on."""
+    """Return the next states, until they cover a simulated duration [s]."""
     states, give_up = [], time.monotonic() + 300.0
     while not states or states[-1].time < states[0].time + simulated:
-        assert time.monotonic() < give_up, "the loop is stuck"
+        assert time.monotonic() < give_up, "the loop has sent too few states in 300 s"
         state = loop.readout.next_state(0.05)
         states += [state] if state else []
     return states
@@ -32,21 +32,21 @@ def states_until(loop, condition):
     """Return the states up to the first state that meets a condition."""
     states, give_up = [], time.monotonic() + 300.0
     while not states or not condition(states[-1]):
-        assert time.monotonic() < give_up, "there is no such state"
+        assert time.monotonic() < give_up, "no state has met the condition in 300 s"
         state = loop.readout.next_state(0.05)
         states += [state] if state else []
     return states
 
 
-#: Settings of a loop that moves only by step(n), independent of the clock.
+#: Settings of a loop that moves only by step(n), without the pace of a clock.
 WALKING = {"time_mode": "fast", "start_paused": True, "command_timeout": 1e6}
 
-#: Ticks between two reads; the loop stores the states of a few more ticks.
+#: Number of ticks between two reads; the loop can store the states of a few more ticks.
 STRIDE = 25
 
 
 def walk(loop, ticks):
-    """Step a number of ticks; return the states of these ticks."""
+    """Step a loop by a number of ticks; return the states of these ticks."""
     states, before = [], loop.time.tick
     while ticks > 0:
         while state := loop.readout.next_state(0.0):
@@ -59,7 +59,7 @@ def walk(loop, ticks):
 
 
 def commanded(dofs, mode, position=0.0, velocity=0.0, effort=0.0, stiffness=0.0, damping=0.0):
-    """Return a Command with the same numbers for all its dofs."""
+    """Return a Command that has the same numbers for all dofs, unless a number is an array."""
     from rbdyn_ros.runtime.types import Command
 
     numbers = (position, velocity, effort, stiffness, damping)
@@ -68,7 +68,7 @@ def commanded(dofs, mode, position=0.0, velocity=0.0, effort=0.0, stiffness=0.0,
 
 
 def rail(mass=2.0, **joint):
-    """Return a mass on a horizontal rail: one dof, q'' = effort / mass."""
+    """Return the Model of a mass on a horizontal rail, with one dof and q'' = effort / mass."""
     box = rb.shapes.box((0.1, 0.1, 0.1), mass=mass)
     return rb.build(
         rb.SystemBuilder("rail").body("cart", box).joint("x", "prismatic", "base", "cart", **joint)
@@ -81,8 +81,8 @@ def bundled_arm():
 
 
 def wait_until(condition, seconds=300.0):
-    """Wait for a condition, with a time limit for the case of a hang."""
+    """Wait until a condition is true; fail after `seconds`."""
     give_up = time.monotonic() + seconds
     while not condition():
-        assert time.monotonic() < give_up, "the condition never held"
+        assert time.monotonic() < give_up, "the condition has not become true"
         time.sleep(1e-3)

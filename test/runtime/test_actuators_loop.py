@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Actuators in the loop: the values that it measures, saves and resets."""
+"""The loop measures, saves and resets the values of actuators."""
 
 from functools import partial
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Command modes: the law of each, its limits, and changes between modes."""
+"""Each command mode follows its formula within its limits, and modes can change."""
 
 import itertools
 
@@ -26,12 +26,12 @@ def pendulum():
 
 
 @pytest.mark.parametrize("make", [rail, pendulum])
-def test_a_position_is_approached_as_a_critically_damped_oscillator_does(start, make):
+def test_a_servo_approaches_a_position_like_a_critically_damped_oscillator(start, make):
     loop = start(make(), **WALKING, servo_time_constant=T)
     loop.orders.command(commanded(0, POSITION, 0.4))
     q = np.array([state.qpos[0] for state in walk(loop, 400)])
     expected, position, speed = [], 0.0, 0.0
-    for _ in range(400):  # inverse dynamics gives the commanded acceleration under any weight
+    for _ in range(400):  # the joint has the servo's acceleration
         speed += H * ((0.4 - position) / T**2 - 2.0 * speed / T)
         position += H * speed
         expected.append(position)
@@ -41,7 +41,7 @@ def test_a_position_is_approached_as_a_critically_damped_oscillator_does(start, 
 
 
 @pytest.mark.parametrize("robot", ["bundled", "ur5_robot.urdf", "panda.urdf"])
-def test_robots_reach_goals_within_their_limits(start, robot):
+def test_servos_of_robots_reach_their_goals_within_all_limits(start, robot):
     m = bundled_arm() if robot == "bundled" else load(find(robot))
     low, high = m.jnt_range[m.dof_jntid].T
     begin, goal = 0.5 * low + 0.5 * high, 0.3 * low + 0.7 * high
@@ -49,15 +49,15 @@ def test_robots_reach_goals_within_their_limits(start, robot):
     loop.orders.command(commanded(np.arange(m.nv), POSITION, goal))
     speed, effort = m.jnt_velocity[m.dof_jntid], m.jnt_effort[m.dof_jntid]
     states = walk(loop, 2500)
-    # below 1e-3 rad/s the friction feedforward is partial, so friction can hold a joint this near
+    # below 1e-3 rad/s the servo compensates only a part of friction, so friction can stop a joint
     near = np.where(m.dof_frictionloss > 0.0, 2.0 * 1e-3 * 0.01, 1e-6)
     assert (np.abs(states[-1].qpos - goal) < near).all()
-    # 5 % allow for a few ticks in which a servo that slows down is still clamped
+    # the limit of a servo may act for a few ticks after the servo slows down, hence the 5 %
     assert (np.abs([state.qvel for state in states]) < 1.05 * speed).all()
     assert (np.abs([state.effort for state in states]) <= effort).all()
 
 
-def test_servos_use_the_speed_limit(start):
+def test_a_servo_moves_at_the_velocity_limit_and_not_faster(start):
     loop = start(rail(limit=rb.Limit(velocity=0.5)), **WALKING)
     loop.orders.command(commanded(0, POSITION, 0.3))
     states = walk(loop, 1000)
@@ -66,7 +66,7 @@ def test_servos_use_the_speed_limit(start):
     assert states[-1].qpos[0] == pytest.approx(0.3, abs=1e-9)
 
 
-def test_the_effort_limit_holds_and_saturation_is_reported(start):
+def test_a_servo_keeps_the_effort_limit_and_states_report_saturation(start):
     loop = start(rail(limit=rb.Limit(effort=10.0)), **WALKING)
     loop.orders.command(commanded(0, POSITION, 1.0))
     states = walk(loop, 5)
@@ -77,7 +77,7 @@ def test_the_effort_limit_holds_and_saturation_is_reported(start):
 
 
 @pytest.mark.parametrize("goal", [9.0, -9.0])
-def test_goals_are_clamped_to_position_limits(start, goal):
+def test_goals_beyond_a_position_limit_become_the_limit(start, goal):
     loop = start(rail(limit=(-0.2, 0.3)), **WALKING)
     end = np.clip(goal, -0.2, 0.3)
     loop.orders.command(commanded(0, POSITION, goal))
@@ -93,19 +93,19 @@ def test_a_joint_in_velocity_mode_stops_at_a_position_limit(start):
     assert abs(last.qvel[0]) < 1e-6
     assert (
         0.3 <= last.qpos[0] < 0.3 + 0.5 * 0.01 + 1e-3
-    )  # plus the distance of one braking time constant
+    )  # the joint brakes with a time constant of 0.01 s
     loop.orders.command(commanded(0, VELOCITY, velocity=-0.5))
     assert walk(loop, 100)[-1].qvel[0] == pytest.approx(-0.5, rel=1e-3)
 
 
 def stands_at_half(loop, k=0):
-    """Command the present position 0.5: the joint must not move."""
+    """Command the present position 0.5; return whether the joint does not move."""
     loop.orders.command(commanded(k, POSITION, 0.5))
     state = walk(loop, 1)[0]
     return state.qacc[k] == 0.0 and state.qpos[k] == 0.5
 
 
-def test_a_servo_starts_at_the_joints_position(start):
+def test_a_servo_starts_at_the_position_of_the_joint(start):
     loop = start(rail(limit=rb.Limit(velocity=1.0)), np.array([0.5]), **WALKING)
     assert stands_at_half(loop)
     loop.orders.command(commanded(0, POSITION, -2.0))
@@ -120,13 +120,13 @@ def test_a_servo_starts_at_the_joints_position(start):
 
 
 @pytest.mark.parametrize("mode", [EFFORT, VELOCITY, IMPEDANCE])
-def test_a_servo_starts_from_a_moving_joint(start, mode):
+def test_a_servo_starts_at_the_position_of_a_moving_joint(start, mode):
     loop = start(rail(limit=rb.Limit(velocity=1.0)), **WALKING)
     loop.orders.command(commanded(0, mode, velocity=0.5, effort=20.0, damping=4.0))
     before = walk(loop, 50)[-1]
     loop.orders.command(commanded(0, POSITION, 5.0))
     after = walk(loop, 1)[0]
-    # the reference leaves the present position at the allowed speed
+    # the reference starts at the present position with the largest allowed speed
     wanted = 1.0 * H / 0.01**2 - 2.0 * before.qvel[0] / 0.01
     assert after.qacc[0] == pytest.approx(wanted, rel=1e-9)
 
@@ -139,7 +139,7 @@ def test_a_feedforward_speed_is_clamped_to_the_velocity_limit(start):
 
 
 @pytest.mark.parametrize(("asked", "found"), [(0.2, 0.2), (-0.2, -0.2), (3.0, 0.5), (-3.0, -0.5)])
-def test_velocity_is_exact_and_within_its_limit(start, asked, found):
+def test_a_joint_in_velocity_mode_has_the_exact_velocity_within_the_limit(start, asked, found):
     m = rail(damping=8.0, friction=1.5, limit=rb.Limit(velocity=0.5))
     loop = start(m, **WALKING)
     loop.orders.command(commanded(0, VELOCITY, velocity=asked))
@@ -152,7 +152,7 @@ def impedance(command, state):
     return command.effort + spring + damper
 
 
-def test_impedance_is_its_formula(start):
+def test_efforts_in_impedance_mode_follow_the_formula(start):
     loop = start(bundled_arm(), **WALKING)
     command = Command(
         np.arange(7),
@@ -170,7 +170,7 @@ def test_impedance_is_its_formula(start):
         before = state
 
 
-def test_each_joint_has_its_own_mode(start):
+def test_joints_can_have_different_modes_at_the_same_time(start):
     loop = start(bundled_arm(), **WALKING)
     modes = np.array([EFFORT, POSITION, VELOCITY, IMPEDANCE, POSITION, EFFORT, POSITION])
     columns = np.zeros((5, 7))
@@ -189,7 +189,7 @@ def test_each_joint_has_its_own_mode(start):
     assert last.qvel[2] == pytest.approx(0.4, abs=0.02)
 
 
-def test_modes_change_from_tick_to_tick(start):
+def test_a_joint_can_change_its_mode_in_each_tick(start):
     loop = start(bundled_arm(), **WALKING)
     loop.orders.command(commanded(np.arange(7), POSITION, 0.1))
     walk(loop, 10)
@@ -213,8 +213,8 @@ def test_a_command_of_every_mode_expires(start, mode):
     assert states[-1].effort[0] == 0.0
 
 
-def test_other_joints_stay_at_rest_while_one_moves(start):
-    """The other joints hold their weight and do not move."""
+def test_joints_under_the_gravity_policy_rest_while_a_servo_holds_one_joint(start):
+    """The policy of the six joints without a command is gravity compensation."""
     m = bundled_arm()
     position = np.array([0.0, 0.9, 0.2, 0.4, 0.1, -0.5, 0.0])
     loop = start(m, position, **WALKING | {"command_timeout": 1e5}, on_timeout="gravity")
@@ -224,7 +224,7 @@ def test_other_joints_stay_at_rest_while_one_moves(start):
     assert last.stale == 6
 
 
-def test_a_robot_at_its_limit_slows_no_other_robot(start):
+def test_a_joint_at_its_effort_limit_does_not_slow_an_independent_joint(start):
     box = rb.shapes.box((0.1, 0.1, 0.1), mass=2.0)
     weak = rb.Limit(effort=0.01)
     carts = rb.SystemBuilder("carts").body("a", box).body("b", box)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Changes of state, time and robot between two ticks, and pauses."""
+"""Requests change state, time and robot of a loop between two ticks."""
 
 import threading
 
@@ -20,7 +20,7 @@ from rbdyn_ros.runtime.types import EFFORT, POSITION, Wrench
 ALL = np.arange(7)
 
 
-def test_only_the_given_coordinates_are_set(start):
+def test_set_state_sets_only_the_given_coordinates(start):
     loop = start(bundled_arm(), **WALKING)
     loop.orders.command(commanded(ALL, EFFORT, effort=1.0))
     before = walk(loop, 30)[-1]
@@ -32,11 +32,11 @@ def test_only_the_given_coordinates_are_set(start):
     np.testing.assert_array_equal(state.qvel, np.where(ALL > 4, qvel, before.qvel))
     assert not state.qacc.any()
     np.testing.assert_array_equal(state.measured_position, state.qpos)
-    assert (walk(loop, 1)[0].effort == 1.0).all()  # commands stay in force
+    assert (walk(loop, 1)[0].effort == 1.0).all()  # commands still act
 
 
-def test_states_are_set_as_a_whole_while_the_loop_runs(start):
-    """All joints jump in the same tick, and no tick is lost."""
+def test_set_state_sets_all_joints_in_one_tick_while_the_loop_runs(start):
+    """All positions of each state are nearly equal, so no state has only some of the jumps."""
     loop = start(bundled_arm(), on_timeout="hold")
     seen = []
     for k in range(50):
@@ -45,12 +45,12 @@ def test_states_are_set_as_a_whole_while_the_loop_runs(start):
         while state := loop.readout.next_state(0.0):
             seen.append(state)
     assert len(seen) > 25
-    # the motion in a tick is far smaller than a jump
+    # a joint moves far less in a tick than in a jump
     assert all(np.ptp(s.qpos) < 1e-3 for s in seen)
     assert seen[-1].qpos[0] > 0.25
 
 
-def test_no_tick_is_skipped_when_states_are_set(start):
+def test_set_state_does_not_skip_ticks(start):
     loop = start(rail(), start_paused=False)
     for _ in range(100):
         loop.plant.set_state(np.zeros(1), np.ones(1), ALL[:1] < 0, ALL[:1] < 1)
@@ -61,7 +61,7 @@ def test_no_tick_is_skipped_when_states_are_set(start):
 
 @pytest.mark.parametrize("time", [False, True])
 @pytest.mark.parametrize("state", [False, True])
-def test_a_reset_restarts_the_requested_parts(start, time, state):
+def test_a_reset_restarts_time_and_state_as_requested(start, time, state):
     begin = np.linspace(-0.2, 0.3, 7)
     loop = start(bundled_arm(), begin, **WALKING)
     loop.orders.command(commanded(ALL, EFFORT, effort=1.0))
@@ -82,27 +82,27 @@ def test_a_reset_restarts_the_requested_parts(start, time, state):
 def diverged(start):
     loop = start(bundled_arm(), **WALKING)
     loop.orders.command(commanded([0], EFFORT, effort=np.nan))
-    loop.time.step(3)  # the loop answers while time is paused
+    loop.time.step(3)  # `step` returns, although the state diverges
     assert loop.time.diverged
     assert loop.time.tick == 0
     return loop
 
 
-def test_a_fault_ends_by_reset(start):
+def test_a_reset_ends_a_fault(start):
     loop = diverged(start)
     loop.plant.reset()
     assert not loop.time.diverged
     assert walk(loop, 5)[-1].tick == 6
 
 
-def test_a_fault_ends_by_a_new_state(start):
+def test_a_new_state_ends_a_fault(start):
     loop = diverged(start)
     loop.plant.set_state(np.zeros(7), np.zeros(7), ALL < 7, ALL < 7)
     loop.orders.command(commanded([0], EFFORT, effort=0.0))
     assert walk(loop, 5)[-1].fault == -1
 
 
-def test_steps_of_several_requests_add_up(start):
+def test_steps_of_simultaneous_requests_add_up(start):
     loop = start(bundled_arm(), **WALKING | {"time_mode": "realtime"})
     threads = [threading.Thread(target=loop.time.step, args=(n,)) for n in (3, 5, 7, 9)]
     for thread in threads:
@@ -117,11 +117,11 @@ def test_steps_of_several_requests_add_up(start):
 
 def steps_that_are_cancelled(loop):
     with refused(rb.RbdynError, "cancelled"):
-        loop.time.step(1_000_000)  # 1000 s, cancelled before their end
+        loop.time.step(1_000_000)  # 1000 s; another thread cancels the steps
 
 
 def test_steps_can_be_cancelled_at_any_time(start):
-    """Time is paused afterwards, whatever the loop was doing."""
+    """Afterwards time is paused, so a single step advances the tick by one."""
     loop = start(bundled_arm(), **WALKING | {"time_mode": "realtime"})
     for _ in range(10):
         thread = threading.Thread(target=steps_that_are_cancelled, args=(loop,))
@@ -132,7 +132,7 @@ def test_steps_can_be_cancelled_at_any_time(start):
         thread.join()
         tick = loop.time.tick
         loop.time.step(1)
-        assert tick < loop.time.tick <= tick + 2  # one step may have been in progress
+        assert tick < loop.time.tick <= tick + 2  # a cancelled step may end later
 
 
 def heavier(gravity):
@@ -141,7 +141,7 @@ def heavier(gravity):
     return m
 
 
-def test_gravity_changes_between_two_ticks(start):
+def test_an_exchange_changes_gravity_between_two_ticks(start):
     loop = start(bundled_arm(), **WALKING)
     for gravity in ((0.0, 0.0, -9.81), (3.0, 0.0, -1.62), (0.0, 0.0, 0.0)):
         plant = heavier(gravity)
@@ -155,7 +155,7 @@ def test_gravity_changes_between_two_ticks(start):
 
 
 def test_a_servo_uses_the_new_model_after_an_exchange(start):
-    """The servo compensates the weight and damping of the new model; its friction creeps."""
+    """The servo compensates weight and damping of the new Model, whose friction law is smooth."""
     loop = start(smoothly(bundled_arm()), **WALKING)
     changed = smoothly(heavier((2.0, 0.0, -20.0)).replaced(dof_damping=np.full(7, 0.7)))
     loop.plant.exchange(changed)
@@ -168,7 +168,7 @@ def test_a_servo_uses_the_new_model_after_an_exchange(start):
     np.testing.assert_allclose(last.effort, d.qfrc_bias, atol=1e-3)
 
 
-def test_exchanged_models_stay_in_memory_while_in_use(start):
+def test_exchanged_models_stay_in_memory_while_the_loop_needs_them(start):
     loop = start(bundled_arm(), on_timeout="hold")
     for k in range(100):
         loop.plant.exchange(heavier((0.0, 0.0, -9.81 - 0.01 * k)))
@@ -176,8 +176,8 @@ def test_exchanged_models_stay_in_memory_while_in_use(start):
     assert loop.plant.m.opt.gravity[2] == -9.81 - 0.99
 
 
-def test_a_stopped_loop_can_be_called(start):
-    """Other threads can call a loop after it has stopped."""
+def test_calls_of_a_stopped_loop_have_no_effect_or_are_refused(start):
+    """Another thread may not know yet that the loop has stopped."""
     loop = start(rail())
     loop.stop()
     loop.orders.command(commanded(0, EFFORT))
@@ -192,7 +192,7 @@ def test_a_stopped_loop_can_be_called(start):
     loop.stop()
 
 
-def test_next_state_waits_for_a_state(start):
+def test_next_state_waits_until_a_state_arrives(start):
     loop = start(rail(), **WALKING)
     while loop.readout.next_state(0.0):
         pass
@@ -200,8 +200,8 @@ def test_next_state_waits_for_a_state(start):
     assert loop.readout.next_state(60.0).tick == 1
 
 
-def test_requests_are_served_during_very_long_ticks(start):
-    """A tick takes 50 s of wall time, but the loop answers requests at once."""
+def test_a_loop_answers_requests_during_a_very_long_tick(start):
+    """A tick takes 50 s of wall time, but the loop does not wait for its end."""
     loop = start(rail(), real_time_factor=0.02, control_decimation=1000)
     loop.time.pause(True)
     loop.plant.reset()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Simulated faults of the channel, the encoders and the joints."""
+"""The loop simulates faults of the channel, the encoders and the joints."""
 
 import dataclasses
 import threading
@@ -21,7 +21,7 @@ H = 1e-3
 
 
 def faulty(loop, **numbers):
-    """Switch faults on at the next tick; a number applies to every dof."""
+    """Replace all faults from the next tick on; a number applies to every dof."""
     nv = loop.m.nv
     arrays = {
         name: np.full(nv, value)
@@ -32,7 +32,7 @@ def faulty(loop, **numbers):
 
 
 def moving_rail(start, **settings):
-    """Start a cart without friction at 0.3 m/s."""
+    """Return a loop with a frictionless cart that moves at 0.3 m/s."""
     loop = start(rail(), **WALKING, **settings)
     one = np.ones(1, bool)
     loop.plant.set_state(np.zeros(1), np.array([0.3]), one, one)
@@ -40,7 +40,7 @@ def moving_rail(start, **settings):
 
 
 def efforts_of_a_staircase(loop, ticks):
-    """Command another effort before every tick; return the applied efforts."""
+    """Command the effort k before tick k; return the applied efforts (ticks,)."""
     acted = []
     for k in range(ticks):
         loop.orders.command(commanded(0, EFFORT, effort=float(k)))
@@ -65,7 +65,7 @@ def test_a_state_arrives_exactly_after_its_delay(start, delay):
     true = {state.tick: state for state in states}
     for state in states:
         sent = state.tick - delay
-        if sent <= begun:  # the command was sent before the delay began
+        if sent <= begun:  # no state was sent before the delay began
             assert state.measured_tick == -1
         else:
             assert state.measured_tick == sent
@@ -74,7 +74,7 @@ def test_a_state_arrives_exactly_after_its_delay(start, delay):
             assert state.measured_effort[0] == true[sent].effort[0]
 
 
-def test_states_with_jitter_do_not_overtake(start):
+def test_a_delayed_state_does_not_overtake_an_earlier_state(start):
     loop = moving_rail(start, seed=2)
     faulty(loop, state_delay=2 * H, state_jitter=6 * H)
     states = walk(loop, 800)
@@ -82,13 +82,13 @@ def test_states_with_jitter_do_not_overtake(start):
     ticks = [state.measured_tick for state in delivered]
     delays = {state.tick - state.measured_tick for state in delivered}
     assert ticks == sorted(set(ticks))
-    # the longest delays are rare, because a message that another one overtakes is lost
+    # long delays are rare, because a message is lost if a later message would overtake it
     assert set(range(2, 7)) <= delays <= set(range(2, 9))
     true = {state.tick: state.qpos[0] for state in states}
     assert all(s.measured_position[0] == true[s.measured_tick] for s in delivered[10:])
 
 
-def test_commands_with_jitter_do_not_overtake(start):
+def test_a_delayed_command_does_not_overtake_an_earlier_command(start):
     loop = start(rail(), **WALKING, seed=2)
     faulty(loop, command_delay=2 * H, command_jitter=6 * H)
     acted = efforts_of_a_staircase(loop, 200)
@@ -96,14 +96,14 @@ def test_commands_with_jitter_do_not_overtake(start):
     assert set(np.arange(200)[10:] - acted[10:]) >= set(range(2, 9))
 
 
-def test_a_lossy_channel_loses_its_share(start):
+def test_a_lossy_channel_loses_the_requested_share_of_states(start):
     loop = moving_rail(start, seed=7)
     faulty(loop, state_drop=0.25)
     lost = np.array([state.measured_tick < 0 for state in walk(loop, 4000)])
-    # the bound is five standard deviations of a binomial distribution: sqrt(4000 x 0.25 x 0.75)
+    # the bound is five standard deviations of a binomial distribution, sqrt(4000 x 0.25 x 0.75)
     assert abs(lost.sum() - 1000) < 137
     pairs = (lost[1:] & lost[:-1]).sum()
-    assert abs(pairs - 250) < 100  # losses are independent
+    assert abs(pairs - 250) < 100  # the losses are independent
     again = moving_rail(start, seed=7)
     faulty(again, state_drop=0.25)
     assert [state.measured_tick < 0 for state in walk(again, 300)] == lost[:300].tolist()
@@ -119,7 +119,7 @@ def test_the_last_received_command_stays_in_force_after_a_lost_command(start):
     np.testing.assert_array_equal(acted[held], acted[held - 1])
 
 
-def test_a_lost_link_passes_nothing_until_it_returns(start):
+def test_a_lost_link_transmits_no_command_and_no_state(start):
     loop = start(rail(), **WALKING)
     loop.orders.command(commanded(0, EFFORT, effort=1.0))
     walk(loop, 1)
@@ -129,12 +129,12 @@ def test_a_lost_link_passes_nothing_until_it_returns(start):
         assert (state.effort[0], state.measured_tick) == (1.0, -1)
     faulty(loop)
     last = walk(loop, 1)[0]
-    assert (last.effort[0], last.measured_tick) == (1.0, 7)  # lost commands stay lost
+    assert (last.effort[0], last.measured_tick) == (1.0, 7)  # a lost command never arrives
     loop.orders.command(commanded(0, EFFORT, effort=3.0))
     assert walk(loop, 1)[0].effort[0] == 3.0
 
 
-def test_delayed_messages_arrive_when_the_delay_ends(start):
+def test_delayed_commands_arrive_when_the_fault_ends(start):
     loop = start(rail(), **WALKING)
     faulty(loop, command_delay=0.5)
     loop.orders.command(commanded(0, EFFORT, effort=2.0))
@@ -143,14 +143,14 @@ def test_delayed_messages_arrive_when_the_delay_ends(start):
     assert walk(loop, 1)[0].effort[0] == 2.0
 
 
-def test_a_delay_beyond_the_memory_of_the_channel_is_refused(start):
+def test_a_delay_that_the_channel_cannot_store_is_refused(start):
     loop = start(rail(), **WALKING)
     with refused(rb.ParameterError, "fault-delay", "faults.command_delay"):
         faulty(loop, command_delay=2.0)
     assert loop.plant.faults.command_delay == 0.0
 
 
-def test_encoders_have_a_resolution_and_a_bias(start):
+def test_measured_positions_have_the_resolution_and_the_bias_of_the_encoders(start):
     loop = moving_rail(start)
     faulty(loop, encoder_resolution=0.01, encoder_bias=0.104)
     for state in walk(loop, 200):
@@ -158,14 +158,14 @@ def test_encoders_have_a_resolution_and_a_bias(start):
         assert state.measured_velocity[0] == state.qvel[0]
 
 
-def test_noise_has_the_requested_size(start):
+def test_noise_has_the_requested_standard_deviation_and_is_independent(start):
     loop = start(bundled_arm(), **WALKING, seed=11)
     faulty(loop, encoder_noise=2e-3, velocity_noise=5e-2, effort_noise=0.125)
     states = walk(loop, 3000)
     rows = {
         2e-3: np.array([s.measured_position - s.qpos for s in states]),
         5e-2: np.array([s.measured_velocity - s.qvel for s in states]),
-        0.125: np.array([s.effort for s in states]),  # without a command there is only noise
+        0.125: np.array([s.effort for s in states]),  # without a command this is only noise
     }
     for size, numbers in rows.items():
         n = len(numbers)
@@ -176,7 +176,7 @@ def test_noise_has_the_requested_size(start):
     np.testing.assert_array_equal(states[-1].measured_effort, states[-1].effort)
 
 
-def test_a_servo_follows_a_biased_encoder(start):
+def test_a_servo_moves_the_measured_position_of_a_biased_encoder_to_the_goal(start):
     loop = start(rail(), **WALKING)
     faulty(loop, encoder_bias=0.05)
     loop.orders.command(commanded(0, POSITION, 0.2))
@@ -200,8 +200,8 @@ ARM = """<robot name="two">
 </robot>"""
 
 
-def test_a_stuck_joint_acts_like_a_fixed_joint(start):
-    """At position zero a stuck joint is like a fixed joint."""
+def test_a_stuck_joint_acts_like_a_fixed_joint_until_the_fault_ends(start):
+    """The joint is stuck at zero, where the reference has a fixed joint."""
     loop = start(rb.load_urdf(ARM.format("revolute")), **WALKING)
     faulty(loop, stuck=np.array([False, True, False]))
     loop.orders.command(commanded([0, 1, 2], EFFORT, effort=[3.0, 50.0, 0.1]))
@@ -219,7 +219,7 @@ def test_a_stuck_joint_acts_like_a_fixed_joint(start):
 
 def test_faults_begin_and_end_while_the_loop_runs(start):
     m = bundled_arm()
-    m.opt.gravity[:] = 0.0  # the arm rests without a servo, which would follow the encoders
+    m.opt.gravity[:] = 0.0  # the arm rests without a servo
     loop = start(m)
     for numbers in ({"encoder_bias": 0.5, "state_delay": 5 * H}, {}):
         faulty(loop, **numbers)
@@ -231,7 +231,9 @@ def test_faults_begin_and_end_while_the_loop_runs(start):
 
 
 @pytest.mark.parametrize("faults_first", [True, False])
-def test_faults_and_a_model_from_two_threads_are_both_kept(start, monkeypatch, faults_first):
+def test_faults_and_a_new_model_from_two_threads_both_take_effect(
+    start, monkeypatch, faults_first
+):
     loop = start(rail(), **WALKING)
     plant, heavy = loop.plant, rail().replaced()
     heavy.opt.gravity = (0.0, 0.0, -1.6)
@@ -240,7 +242,7 @@ def test_faults_and_a_model_from_two_threads_are_both_kept(start, monkeypatch, f
     edit, threads = plant._requests.edit, []
 
     def edit_amid(*arguments):
-        if not threads:  # the second change begins in the middle of the first
+        if not threads:  # the second change begins during the first
             threads.append(threading.Thread(target=second))
             threads[0].start()
             threads[0].join(0.1)
@@ -251,4 +253,4 @@ def test_faults_and_a_model_from_two_threads_are_both_kept(start, monkeypatch, f
     threads[0].join()
     assert plant.faults.stuck.all()
     assert plant.m.opt.gravity.tolist() == [0.0, 0.0, -1.6]
-    assert plant.m.dof_armature[0] > 1e6  # the joint is stuck
+    assert plant.m.dof_armature[0] > 1e6  # armature of a stuck joint

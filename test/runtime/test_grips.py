@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""In mode GRIP a dof moves to a position with its own limits; its command does not expire."""
+"""In mode GRIP a command gives a position, a speed and an effort, and does not expire."""
 
 import numpy as np
 import pytest
@@ -35,8 +35,8 @@ def test_a_gripper_moves_to_its_goal_no_faster_than_its_speed(start):
 
 
 @pytest.mark.parametrize("force", [-3.0, 3.0])
-def test_a_grip_that_is_blocked_exerts_its_effort_and_no_more(start, force):
-    """A push of 20 N moves the finger back; its effort is the limit of 3 N meanwhile."""
+def test_a_blocked_grip_exerts_exactly_its_effort(start, force):
+    """A push of 20 N moves the finger back, while the finger's effort is its limit of 3 N."""
     loop = start(finger(), **WALKING)
     goal = np.sign(force) * 0.9
     loop.orders.command(commanded(0, GRIP, position=goal, velocity=1.0, effort=abs(force)))
@@ -52,11 +52,11 @@ def test_a_grip_command_does_not_expire_and_the_next_command_replaces_it(start):
     assert states[-1].qpos[0] == pytest.approx(0.1, abs=1e-6)
     assert states[-1].stale == 0
     loop.orders.command(commanded(0, EFFORT, effort=20.0))
-    assert walk(loop, 10)[-1].effort[0] == 20.0  # the limit of the grip has ended with it
-    assert walk(loop, 100)[-1].effort[0] == 0.0  # this command has expired, too
+    assert walk(loop, 10)[-1].effort[0] == 20.0  # without the limit of the grip
+    assert walk(loop, 100)[-1].effort[0] == 0.0  # this command has expired
 
 
-def test_a_position_after_a_grip_has_the_effort_of_the_joint(start):
+def test_a_position_command_after_a_grip_has_the_effort_limit_of_the_joint(start):
     loop = start(finger(), **WALKING)
     loop.orders.command(commanded(0, GRIP, position=0.1, velocity=0.5, effort=2.0))
     walk(loop, 500)
@@ -75,7 +75,7 @@ def test_a_reset_ends_a_grip(start):
 
 
 def hand():
-    """Return a cart with a finger that slides on it in the same direction."""
+    """Return a cart with a finger that slides on the cart in the cart's direction."""
     cart, tip = rb.shapes.box((0.1, 0.1, 0.1), mass=5.0), rb.shapes.box((0.05,) * 3, mass=0.1)
     rail = {"limit": rb.Limit(lower=-2.0, upper=2.0, effort=200.0, velocity=2.0)}
     system = rb.SystemBuilder("hand").body("cart", cart).body("finger", tip)
@@ -84,8 +84,8 @@ def hand():
 
 
 @pytest.mark.parametrize("effort", [0.05, 50.0])
-def test_a_weak_grip_does_not_slow_the_arm(start, effort):
-    """The cart arrives in time, even if the finger on it grips weakly."""
+def test_a_weak_grip_does_not_slow_the_joint_that_carries_it(start, effort):
+    """The cart reaches its goal in 0.6 s for each effort of the finger."""
     loop = start(hand(), **WALKING)
     loop.orders.command(commanded(1, GRIP, position=-0.5, velocity=0.2, effort=effort))
     loop.orders.command(commanded(0, POSITION, position=0.5))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A second process compiles the loop while the first one compiles the engine."""
+"""A second process compiles the loop while the first process compiles the engine."""
 
 import subprocess
 
@@ -15,7 +15,7 @@ if DISABLED:
 
 @pytest.fixture
 def started(monkeypatch):
-    """Pretend that the loop's code is not on disk; return the list of started processes."""
+    """Pretend that the loop is not compiled yet; return the list of started processes."""
     processes = []
 
     class Process(subprocess.Popen):
@@ -31,11 +31,11 @@ def started(monkeypatch):
 
 def test_the_other_process_compiles_the_loop(started):
     with head_start() as finished:
-        assert finished() == 0  # the process could import the loop and find its signature
+        assert finished() == 0  # the process has found the loop and its signature
     assert len(started) == 1
 
 
-def test_an_error_ends_the_other_process(started, monkeypatch):
+def test_an_error_in_the_block_ends_the_other_process(started, monkeypatch):
     monkeypatch.setattr(module, "_CHILD", "import time; time.sleep(600)")
     with pytest.raises(KeyboardInterrupt), head_start():
         raise KeyboardInterrupt

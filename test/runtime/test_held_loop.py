@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Robots that are held until their first command: by gravity compensation, brakes or the root."""
+"""Until the first command a loop holds its robot by gravity compensation, brakes or the root."""
 
 import dataclasses
 
@@ -31,7 +31,7 @@ POSE = np.array([0.3, 0.9, -0.2, 0.4, 0.1, -0.5, 0.2])
 
 
 def held(start, m, qpos, **settings):
-    """Start a loop that holds its robot at qpos."""
+    """Return a new loop that holds its robot at qpos."""
     return start(m, qpos, **(WALKING | settings), held=held_at(m, qpos).dofs)
 
 
@@ -41,7 +41,7 @@ def walker(contact):
     return m, on_floor(m, start) if contact else start
 
 
-def test_a_robot_stands_on_its_feet_in_the_stance_of_its_srdf():
+def test_the_start_position_of_a_walker_is_the_stance_of_its_srdf_on_the_floor():
     m = rb.load("go2", floating_base=True, contact=True)
     given = {"initial_positions.FL_hip_joint": 0.0675}
     rough = start_position(m, given)
@@ -50,13 +50,13 @@ def test_a_robot_stands_on_its_feet_in_the_stance_of_its_srdf():
     assert qpos[m.jnt_qposadr[m.jnt_id("FL_hip_joint")]] == 0.0675
     calves = [m.jnt_qposadr[m.jnt_id(f"{leg}_calf_joint")] for leg in ("FL", "FR", "RL", "RR")]
     assert qpos[calves].tolist() == [-1.44] * 4
-    assert qpos[2] == pytest.approx(0.335, abs=1e-3)  # this is the value in the SRDF
+    assert qpos[2] == pytest.approx(0.335, abs=1e-3)  # height of the stance
     assert held_at(m, qpos).text == STANDING
     assert not bundled_arm().nkey
     assert in_stance(bundled_arm(), POSE, {}) is POSE
 
 
-def test_an_arm_keeps_its_pose_to_rounding(start):
+def test_a_held_arm_stays_in_its_pose_up_to_rounding(start):
     m = bundled_arm()
     assert held_at(m, POSE).dofs.tolist() == [FLOATS] * m.nv
     loop = held(start, m, POSE)
@@ -64,7 +64,7 @@ def test_an_arm_keeps_its_pose_to_rounding(start):
     assert loop.holding
 
 
-def test_a_pushed_arm_yields_and_comes_to_rest(start):
+def test_a_held_arm_moves_under_a_push_and_comes_to_rest(start):
     loop = held(start, bundled_arm(), POSE)
     loop.orders.push(Wrench(7, np.zeros(3), np.array([30.0, 20.0, 10.0]), np.zeros(3), False, 0.1))
     moved = walk(loop, 100)[-1]
@@ -73,12 +73,12 @@ def test_a_pushed_arm_yields_and_comes_to_rest(start):
     assert np.abs(rest.qvel).max() < 1e-3 * np.abs(moved.qvel).max()
 
 
-def test_each_joint_is_held_until_its_own_first_command(start):
+def test_the_loop_holds_each_joint_until_the_first_command_for_it(start):
     m = bundled_arm()
     loop = held(start, m, POSE, command_timeout=0.01)
     loop.orders.command(commanded([3], EFFORT, effort=0.0))
     state = walk(loop, 300)[-1]
-    assert abs(state.qpos[3] - POSE[3]) > 0.1  # the policy of this joint is zero effort
+    assert abs(state.qpos[3] - POSE[3]) > 0.1  # this joint has no effort
     assert loop.holding
     loop.orders.command(commanded(np.arange(m.nv), EFFORT, effort=0.0))
     walk(loop, 300)
@@ -91,8 +91,8 @@ def test_each_joint_is_held_until_its_own_first_command(start):
 
 
 @pytest.mark.parametrize("delay", [0, 20])
-def test_a_release_also_ends_borrowed_commands_that_are_still_delayed(start, delay):
-    """A later command for joint 2 and a trajectory for joint 4 stay in force."""
+def test_a_release_also_ends_lent_commands_that_are_still_delayed(start, delay):
+    """A later command for joint 2 and a trajectory for joint 4 still act after the release."""
     loop = held(start, bundled_arm(), POSE)
     loop.plant.set_faults(dataclasses.replace(Faults.none(7), command_delay=1e-3 * delay))
     loop.orders.command(commanded([1, 2, 4], EFFORT, effort=0.1), lent=True)
@@ -116,7 +116,7 @@ def test_a_release_also_ends_borrowed_commands_that_are_still_delayed(start, del
 
 
 @pytest.mark.parametrize("policy", ["zero", "gravity", "hold"])
-def test_a_walker_stands_on_its_brakes(start, policy):
+def test_brakes_hold_a_walker_on_a_floor(start, policy):
     m, qpos = walker(contact=True)
     assert held_at(m, qpos).dofs.tolist() == [0] * 6 + [STANDS] * 12
     loop = held(start, m, qpos, on_timeout=policy)
@@ -127,8 +127,8 @@ def test_a_walker_stands_on_its_brakes(start, policy):
     assert state.contact[:, 2].sum() == pytest.approx(weight, rel=1e-2)
 
 
-def test_the_first_command_ends_the_brakes(start):
-    """Servos hold the other legs until these are commanded."""
+def test_the_first_command_releases_the_brakes(start):
+    """Servos then hold the joints of the other legs until these joints get a command."""
     m, qpos = walker(contact=True)
     loop = held(start, m, qpos)
     walk(loop, 200)
@@ -141,7 +141,7 @@ def test_the_first_command_ends_the_brakes(start):
     assert not walk(loop, 10)[-1].effort.any()
 
 
-def test_a_root_floats_without_a_floor_until_the_first_command(start):
+def test_the_root_of_a_robot_without_a_floor_stays_in_place_until_the_first_command(start):
     m, qpos = walker(contact=False)
     loop = held(start, m, qpos)
     assert np.abs(walk(loop, 500)[-1].qpos - qpos).max() < 1e-9
@@ -154,7 +154,7 @@ def test_a_root_floats_without_a_floor_until_the_first_command(start):
     assert heights[0] - heights[1] == pytest.approx(0.5 * 9.81 * 0.25, rel=0.01)
 
 
-def test_a_loaded_state_continues_the_hold_with_the_same_bits(start):
+def test_a_loop_with_a_loaded_state_holds_its_robot_with_the_same_bits(start):
     m, qpos = walker(contact=True)
     loop = held(start, m, qpos)
     walk(loop, 50)
@@ -173,16 +173,16 @@ def test_a_loaded_state_continues_the_hold_with_the_same_bits(start):
         ("panda.urdf", {}, CARRIED),
         ("go2.urdf", {"floating_base": True, "contact": True}, STANDING),
         ("go2.urdf", {"floating_base": True}, NO_FLOOR),
-        ("bolt.urdf", {"floating_base": True, "contact": True}, NO_FEET),  # the width of one foot
+        ("bolt.urdf", {"floating_base": True, "contact": True}, NO_FEET),  # it cannot stand
     ],
 )
-def test_the_message_says_how_a_robot_is_held(file, options, text):
+def test_the_text_of_a_hold_says_what_holds_the_robot(file, options, text):
     m = rb.load_urdf(find(file), strict=False, **options)
     qpos = start_position(m, {})
     assert held_at(m, on_floor(m, qpos) if "contact" in options else qpos).text == text
 
 
-def test_the_motors_of_a_parallel_robot_carry_its_platform(start):
+def test_the_motors_of_a_held_parallel_robot_carry_the_platform(start):
     m = rb.load("examples/delta_robot.yaml")
     qpos = start_position(m, {})
     carried = held_at(m, qpos)

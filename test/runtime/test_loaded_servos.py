@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Servos and policy `hold` under loads: contact, pushes, friction, unmodelled masses."""
+"""Servos and the policy `hold` withstand contact, pushes, friction and unmodelled masses."""
 
 import dataclasses
 
@@ -18,20 +18,20 @@ if jit.DISABLED:
 from rbdyn_ros.runtime.preparation import servo_times
 from rbdyn_ros.runtime.types import POSITION, VELOCITY, Command, Wrench
 
-#: Settings with which commands expire after 50 ms.
+#: Settings of a stepped loop whose commands expire after 50 ms.
 PAUSING = WALKING | {"command_timeout": 0.05}
 #: Time until a loaded joint has the commanded speed [ticks of 1 ms].
 SOON = 300
 
 
 def push(loop, body, force, seconds=1e3):
-    """Push a body at its origin, in world axes [N]."""
+    """Push a body at its origin by a force [N] in world axes."""
     zero = np.zeros(3)
     loop.orders.push(Wrench(body, zero, np.array(force, float), zero, False, seconds))
 
 
 def drive(loop, rover, speeds):
-    """Command the speed of each wheel [rad/s]."""
+    """Command the speed of each wheel [rad/s]; return the dofs of the wheels."""
     n = len(rover.left)
     wheels = 6 + np.arange(n)
     zero = np.zeros(n)
@@ -55,7 +55,7 @@ WHEELS = [
 @pytest.mark.parametrize(
     ("rover", "speeds"), WHEELS, ids=[f"{r.name} {s[0]:g} {s[1]:g}" for r, s in WHEELS]
 )
-def test_wheels_on_a_floor_have_the_commanded_speed(start, rover, speeds):
+def test_wheels_on_a_floor_turn_at_the_commanded_speed(start, rover, speeds):
     loop = start(rover.model(), **WALKING)
     walk(loop, 50)
     wheels = drive(loop, rover, speeds)
@@ -64,8 +64,8 @@ def test_wheels_on_a_floor_have_the_commanded_speed(start, rover, speeds):
     assert np.abs(found / speeds - 1.0).max() < 0.01
 
 
-def test_wheels_that_slip_and_grip_again_have_the_commanded_speed(start):
-    """On ice the wheels slip for about a second, until the robot is as fast as they are."""
+def test_wheels_that_slip_on_ice_turn_at_the_commanded_speed(start):
+    """The wheels slip for about a second, until the robot has the speed of the rims."""
     ice = dataclasses.replace(SKID_STEER, friction=0.1)
     loop = start(ice.model(), **WALKING)
     walk(loop, 50)
@@ -81,7 +81,7 @@ def test_wheels_that_slip_and_grip_again_have_the_commanded_speed(start):
 
 
 def go(loop, rover, side, forward, turn):
-    """Drive until the robot has moved by a distance [m] or an angle [rad]. Return the states."""
+    """Drive 2 m ahead or turn by a right angle; return the states and the dofs of the wheels."""
     speed = np.where(rover.left, forward - turn * side, forward + turn * side) / rover.radius
     wheels = drive(loop, rover, speed)
     states = []
@@ -104,7 +104,7 @@ def turned(states):
 
 
 @pytest.mark.parametrize("rover", EACH, ids=lambda rover: rover.name)
-def test_a_square_of_two_metres_is_driven_by_wheel_speeds(start, rover):
+def test_a_rover_drives_a_square_of_two_metres_by_wheel_speeds(start, rover):
     loop = start(rover.model(), **WALKING)
     walk(loop, 50)
     fastest = 0.7 * rover.velocity * rover.radius
@@ -119,13 +119,13 @@ def test_a_square_of_two_metres_is_driven_by_wheel_speeds(start, rover):
                 assert np.hypot(*(states[-1].qpos[:2] - states[0].qpos[:2])) < 2.2
             else:
                 assert turned(states) == pytest.approx(np.pi / 2, abs=0.15)
-    # each turn has an error of up to 5 degrees, and each straight lasts up to 25 ms too long
+    # each turn has an error of up to 5 degrees, and each side takes up to 25 ms too long
     assert np.hypot(*(states[-1].qpos[:2] - begin)) < 0.5
 
 
 @pytest.mark.parametrize("limit", [0.002, 0.02])
-def test_a_speed_beyond_the_effort_limit_names_its_joint(start, limit):
-    """0.002 N m is less than the caster's friction; 0.02 N m accelerates it for over 0.3 s."""
+def test_states_name_a_joint_whose_speed_needs_more_than_its_effort_limit(start, limit):
+    """0.002 N m cannot overcome the caster's friction, and 0.02 N m accelerates for over 0.3 s."""
     m = TURTLEBOT4.model()
     weak = m.replaced(jnt_effort=np.where(m.jnt_effort == TURTLEBOT4.effort, limit, m.jnt_effort))
     loop = start(weak, **WALKING)
@@ -163,7 +163,7 @@ LOADS = (0.1, 0.3, 0.6, 0.8, 0.95)
 @pytest.mark.parametrize("friction", [0.0, 1.0, 3.0])
 @pytest.mark.parametrize("share", LOADS)
 def test_a_joint_withstands_each_load_below_its_effort_limit(start, law, friction, share):
-    """The joint gives way by less than 1 mm and returns, unless friction needs all the effort."""
+    """The joint moves by less than 1 mm and returns, unless friction needs all the effort."""
     limit = 20.0
     m = rail(limit=rb.Limit(effort=limit, velocity=2.0), friction=friction)
     loop = start(
@@ -208,8 +208,8 @@ def test_an_arm_withstands_each_load_below_its_effort_limits(start, law, share):
     assert loaded[-1].effort == pytest.approx(weight - force * pushed, abs=1e-6)
 
 
-def test_hold_under_a_load_brakes_as_without_a_load_and_stays_where_it_stopped(start):
-    """The joint brakes with q'' = -q' / 0.1 s; half the weight as a push does not change that."""
+def test_a_hold_under_a_load_brakes_in_the_same_way_as_without_a_load(start):
+    """The joint brakes with q'' = -q' / 0.1 s; a push of half its weight has no effect on that."""
     ends = []
     for force in (0.0, 10.0):
         loop = start(rail(), **PAUSING, on_timeout="hold")
@@ -228,17 +228,17 @@ def test_hold_under_a_load_brakes_as_without_a_load_and_stays_where_it_stopped(s
     assert ends[1] == pytest.approx(ends[0], abs=2e-3)
 
 
-def test_hold_does_not_push_a_joint_on_after_a_push_stopped_it(start):
+def test_a_hold_stays_where_a_push_has_stopped_the_joint(start):
     loop = start(rail(limit=rb.Limit(effort=5.0)), **PAUSING, on_timeout="hold")
     loop.orders.command(commanded(0, VELOCITY, velocity=0.5))
     walk(loop, 55)
-    push(loop, 1, (-100.0, 0.0, 0.0), 0.01)  # the push removes the whole speed
+    push(loop, 1, (-100.0, 0.0, 0.0), 0.01)  # this push stops the joint
     states = walk(loop, 1000)
     stopped = next(state.qpos[0] for state in states if state.qvel[0] <= 0.0)
     assert states[-1].qpos[0] == pytest.approx(stopped, abs=1e-3)
 
 
-def test_a_joint_in_hold_slips_under_more_than_its_effort_and_does_not_snap_back(start):
+def test_a_held_joint_slips_under_more_than_its_effort_and_returns_slowly(start):
     m = rail(limit=rb.Limit(effort=20.0, velocity=0.5))
     loop = start(m, **PAUSING, on_timeout="hold")
     walk(loop, 100)
@@ -251,7 +251,7 @@ def test_a_joint_in_hold_slips_under_more_than_its_effort_and_does_not_snap_back
     assert abs(states[-1].qvel[0]) < 1e-6
 
 
-def test_a_joint_with_backlash_is_held_in_place(start):
+def test_a_hold_keeps_a_joint_with_backlash_in_place(start):
     play = 0.01
     spec = rb.ActuatorSpec(
         "x", gear=10.0, armature=1e-4, stiffness=5000.0, gear_damping=20.0, backlash=play
@@ -266,7 +266,7 @@ def test_a_joint_with_backlash_is_held_in_place(start):
 
 
 def elastic(damping, play=0.0):
-    """Return the rail behind a gear whose rotor of 0.01 kg oscillates with 700 rad/s."""
+    """Return a mass on a rail with an elastic gear; the rotor oscillates at 700 rad/s."""
     gear = {"gear": 10.0, "armature": 1e-4, "stiffness": 5000.0, "gear_damping": damping}
     return rb.with_actuators(rail(), [rb.ActuatorSpec("x", **gear, backlash=play)])
 
@@ -275,7 +275,7 @@ def elastic(damping, play=0.0):
 @pytest.mark.parametrize("play", [0.0, 0.01])
 @pytest.mark.parametrize(("damping", "way"), [(20.0, 4e-4), (3.0, 8e-4), (1.0, 6e-3), (0.3, 0.1)])
 def test_a_servo_behind_a_soft_gear_is_as_slow_as_the_gear_needs(start, damping, way, play, law):
-    """With 1 N s/m a servo with 10 ms diverged within a second."""
+    """With 1 N s/m, a servo with a time constant of 10 ms would diverge within a second."""
     settings = PAUSING | {"command_timeout": 0.05 if law == "hold" else 1e6}
     loop = start(elastic(damping, play), **settings, on_timeout="hold")
     if law == "position":
@@ -289,7 +289,7 @@ def test_a_servo_behind_a_soft_gear_is_as_slow_as_the_gear_needs(start, damping,
 
 @pytest.mark.parametrize("law", ["hold", "position"])
 @pytest.mark.parametrize("lag", [{"delay": 0.02}, {"inductance": 0.04, "resistance": 2.0}])
-def test_a_servo_with_a_slow_drive_is_slow_too(start, lag, law):
+def test_a_servo_with_a_slow_drive_holds_a_load_without_oscillation(start, lag, law):
     spec = rb.ActuatorSpec("x", gear=10.0, armature=1e-4, **lag)
     settings = PAUSING | {"command_timeout": 0.05 if law == "hold" else 1e6}
     loop = start(rb.with_actuators(rail(), [spec]), **settings, on_timeout="hold")
@@ -319,7 +319,7 @@ def test_the_time_constant_of_a_servo_follows_from_its_drive(spec, expected):
 
 
 def test_the_joints_of_an_arm_share_the_time_constant_of_its_softest_gear(start):
-    """With 10 ms the elbow of the example chattered, even if only the elbow's servo was slow."""
+    """If only the elbow had the time constant of its gear, the elbow would oscillate."""
     m = rb.with_actuators(bundled_arm(), "config/actuators.yaml")
     times = servo_times(m, 0.01, 1e-3)
     assert 0.03 < times[0] < 0.1
@@ -354,12 +354,12 @@ def test_a_gripper_holds_a_cube_during_a_pause_of_commands(start):
     assert paused[-1].stale == 3
     assert paused[-1].effort[dofs] == pytest.approx(gripped.effort[dofs], rel=1e-3)
     assert paused[-1].qpos[cube] == pytest.approx(gripped.qpos[cube], abs=1e-6)
-    states = command(0.0, 0.0, 300)  # the finger opens at once, without the load of the grip
+    states = command(0.0, 0.0, 300)  # the fingers open at once
     assert states[-1].qpos[dofs[1:]] == pytest.approx([0.0, 0.0], abs=1e-6)
 
 
 @pytest.mark.parametrize("mode", [POSITION, VELOCITY])
-def test_an_arm_reaches_its_command_under_a_push(start, mode):
+def test_an_arm_follows_its_command_under_a_push(start, mode):
     loop = start(load(find("ur5_robot.urdf")), UR5, **WALKING)
     push(loop, loop.m.nbody - 1, (0.0, 10.0, -30.0))
     loop.orders.command(commanded(np.arange(6), mode, UR5 + 0.2, 0.3 if mode == VELOCITY else 0.0))
@@ -371,7 +371,7 @@ def test_an_arm_reaches_its_command_under_a_push(start, mode):
         assert states[-1].qpos == pytest.approx(UR5 + 0.2, abs=1e-6)
 
 
-def test_a_trajectory_is_tracked_under_a_push(start):
+def test_an_arm_tracks_a_trajectory_under_a_push(start):
     from rbdyn_ros.runtime.types import TrajectoryOrder
 
     loop = start(load(find("ur5_robot.urdf")), UR5, **WALKING)
@@ -380,13 +380,13 @@ def test_a_trajectory_is_tracked_under_a_push(start):
     zero = np.zeros_like(goals)
     loop.orders.track(TrajectoryOrder(np.arange(6), np.array([0.2, 1.2]), goals, zero, zero, 5))
     states = walk(loop, 1500)
-    assert states[699].qpos == pytest.approx(UR5 + 0.15, abs=1e-3)  # half of the way is done
+    assert states[699].qpos == pytest.approx(UR5 + 0.15, abs=1e-3)  # the middle of the way
     assert states[-1].qpos == pytest.approx(UR5 + 0.3, abs=1e-6)
 
 
 @pytest.mark.parametrize("heavier", [1.0, 5.0, 30.0, 300.0])
 def test_an_unmodelled_mass_does_not_make_a_servo_oscillate(start, heavier):
-    """A push proportional to the acceleration is a mass: here a cart in front of a block."""
+    """A cart pushes a block, whose mass the servo of the cart does not know."""
     box = rb.shapes.box((0.1, 0.1, 0.1), mass=0.1)
     block = rb.shapes.box((0.1, 0.1, 0.1), mass=0.1 * heavier)
     b = rb.SystemBuilder("carts", base="world").body("cart", box).body("block", block)
@@ -402,8 +402,8 @@ def test_an_unmodelled_mass_does_not_make_a_servo_oscillate(start, heavier):
     assert speeds.max() < 1.2 * 0.2
 
 
-def test_a_blocked_joint_leaves_its_limit_at_once(start):
-    """There is no windup: after 2 s at its effort limit the joint follows a new goal at once."""
+def test_a_blocked_joint_follows_a_new_goal_at_once(start):
+    """During 2 s at the effort limit the servo accumulates no error (no windup)."""
     wall = rb.SystemBuilder("wall", base="world").body(
         "cart", rb.shapes.box((0.1, 0.1, 0.1), mass=1.0)
     )
@@ -431,15 +431,15 @@ def test_a_joint_at_its_effort_limit_does_not_slow_other_joints(start):
     for force in (0.0, -20.0):
         loop = start(rb.build(b), **WALKING)
         loop.orders.command(commanded([0, 1], POSITION, 0.0))
-        push(loop, 1, (force, 0.0, 0.0))  # the force is more than the joint can carry
+        push(loop, 1, (force, 0.0, 0.0))  # more than the joint's effort limit
         walk(loop, 100)
         loop.orders.command(commanded(1, POSITION, 0.2))
         ends.append(walk(loop, 100)[-1].qpos[1])
     assert ends[1] == pytest.approx(ends[0], rel=1e-6)
 
 
-def test_noise_of_encoders_is_not_taken_for_a_load(start):
-    """Loads follow from the true motion, so efforts are only as rough as the encoder noise."""
+def test_a_servo_does_not_take_encoder_noise_for_a_load(start):
+    """The loop estimates loads from the true motion, so only the servo amplifies the noise."""
     from rbdyn_ros.runtime.types import Faults
 
     sigma = 0.01
@@ -449,7 +449,7 @@ def test_noise_of_encoders_is_not_taken_for_a_load(start):
     loop.orders.command(commanded(np.arange(7), POSITION, 0.3))
     states = walk(loop, 1000)
     rough = np.std(np.diff([state.effort for state in states[200:]], axis=0), axis=0)
-    # the effort has the noise M 2 sigma / T in each tick; the difference of two has sqrt(2) of it
+    # the effort of a tick has the noise M 2 sigma / T, and a difference has sqrt(2) as much
     rows = np.linalg.norm(rb.mass_matrix(loop.m, placed(loop.m, 0.3)), axis=1)
     assert (rough < 1.2 * np.sqrt(2.0) * 2.0 * sigma / 0.01 * rows).all()
     assert np.abs(states[-1].qpos - 0.3).max() < 1e-3
@@ -471,7 +471,7 @@ def test_runs_of_loaded_wheels_repeat_to_the_last_bit(start):
     assert rows[0] == rows[1]
 
 
-def test_a_saved_state_contains_the_estimated_loads(start):
+def test_a_loop_with_a_loaded_state_has_its_estimated_loads(start):
     loop = start(TURTLEBOT3.model(), **WALKING)
     drive(loop, TURTLEBOT3, (-3.0, 5.0))
     walk(loop, 100)
@@ -481,7 +481,7 @@ def test_a_saved_state_contains_the_estimated_loads(start):
     assert [state.qpos.tobytes() for state in walk(loop, 100)] == after
 
 
-def test_a_joint_without_effort_stays_finite(start):
+def test_the_state_of_a_joint_with_an_effort_limit_of_zero_stays_finite(start):
     loop = start(rail(limit=rb.Limit(effort=0.0)), **WALKING)
     push(loop, 1, (3.0, 0.0, 0.0))
     loop.orders.command(commanded(0, VELOCITY, velocity=0.5))

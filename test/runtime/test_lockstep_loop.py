@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Lock-step: one tick for each complete set of commands with its stamp."""
+"""In lock-step the loop computes a tick after a command for this tick for each joint."""
 
 import random
 import threading
@@ -21,7 +21,7 @@ ALL = np.arange(7)
 
 
 def begin_locked(start, **settings):
-    """Send a command for tick 0, after which the loop waits for a command for tick 1."""
+    """Return a new loop that has got a command for tick 0, and waits for a command for tick 1."""
     loop = start(bundled_arm(), **LOCKED | settings)
     loop.orders.command(commanded(ALL, EFFORT), tick=0)
     loop.time.pause(False)
@@ -30,7 +30,7 @@ def begin_locked(start, **settings):
 
 
 def stays_waiting(loop, tick):
-    time.sleep(0.03)  # the loop checks several times
+    time.sleep(0.03)  # the loop polls several times
     return loop.time.waiting and loop.time.tick == tick
 
 
@@ -46,7 +46,7 @@ def test_a_tick_waits_for_every_joint(start):
     assert loop.readout.latest().effort.tolist() == [0.1] * 3 + [0.2] * 3 + [0.3]
 
 
-def test_lockstep_waits_for_its_joints_only(start):
+def test_lockstep_waits_only_for_the_chosen_joints(start):
     loop = start(bundled_arm(), **LOCKED, lockstep_dofs=np.array([2, 5]))
     loop.orders.command(commanded([2, 5], EFFORT, effort=0.1), tick=0)
     loop.time.pause(False)
@@ -64,14 +64,14 @@ def test_lockstep_does_not_wait_for_a_passive_joint(start):
     wait_until(lambda: loop.time.tick == 1 and loop.time.waiting)
 
 
-def test_the_joints_that_lockstep_waits_for_have_names(start):
+def test_unanswered_names_the_joints_for_which_lockstep_waits(start):
     loop = begin_locked(start)
     assert loop.unanswered == tuple(loop.m.jnt_names)
     loop.orders.command(commanded([0, 1, 2, 4, 5, 6], EFFORT), tick=1)
     wait_until(lambda: loop.unanswered == (loop.m.jnt_names[3],))
 
 
-def test_the_joints_without_an_answer_have_names_after_a_timeout(start):
+def test_unanswered_names_the_joints_that_caused_a_timeout(start):
     loop = begin_locked(start, lockstep_timeout=0.05)
     loop.orders.command(commanded([0, 1, 2, 4, 5, 6], EFFORT), tick=1)
     wait_until(lambda: loop.readout.lockstep_timeouts == 1 and not loop.time.locked)
@@ -98,7 +98,7 @@ def test_a_command_for_a_later_tick_is_ignored_while_time_runs_freely(start, wro
 
 
 def answers(loop, efforts, ticks, naps=0.0):
-    """Answer every state with a command for its tick, like a controller; return the hash."""
+    """Answer every state with a command for its tick; return the hash of the last state."""
     chance = random.Random(1)
     while (state := loop.readout.next_state(60.0)) is None or state.tick < ticks:
         if state is None or loop.settings.lockstep_timeout > 0.0:
@@ -115,27 +115,27 @@ def swinging(state):
 
 
 def run_with_a_controller(start, ticks, naps):
-    """Run with a controller in a thread, whose answers are sometimes late; return the hash."""
+    """Run a loop with a controller in a thread; return the hash of the last state."""
     loop = start(bundled_arm(), **LOCKED)
     found = []
     thread = threading.Thread(
         target=lambda: found.append(answers(loop, swinging, ticks, naps)), daemon=True
     )
     thread.start()
-    wait_until(lambda: loop._shared.due[6] == 0)  # the answer to the state at the start
+    wait_until(lambda: loop._shared.due[6] == 0)  # the controller has answered
     loop.time.pause(False)
     thread.join(600.0)
-    assert found, f"the controller is stuck at tick {loop.time.tick}"
+    assert found, f"the controller has not finished at tick {loop.time.tick}"
     loop.stop()
     return found[0]
 
 
-def test_ten_thousand_ticks_repeat_bit_for_bit(start):
+def test_ten_thousand_ticks_in_lockstep_repeat_bit_for_bit(start):
     first = run_with_a_controller(start, 10_000, 0.02)
     assert run_with_a_controller(start, 10_000, 0.0) == first
 
 
-def test_two_commanders_share_the_joints(start):
+def test_two_programs_can_command_different_joints_in_lockstep(start):
     loop = start(bundled_arm(), **LOCKED)
     states = {}
 
@@ -163,7 +163,7 @@ def test_two_commanders_share_the_joints(start):
     assert efforts == {(0.5,) * 3 + (-0.25,) * 4}
 
 
-def test_time_runs_freely_after_a_timeout_until_the_next_command(start):
+def test_time_runs_freely_between_a_timeout_and_the_next_command(start):
     loop = begin_locked(start, lockstep_timeout=0.05, command_timeout=0.02)
     wait_until(lambda: loop.readout.lockstep_timeouts == 1 and loop.time.tick > 5)
     assert not loop.time.waiting
@@ -175,7 +175,7 @@ def test_time_runs_freely_after_a_timeout_until_the_next_command(start):
     assert loop.time.tick >= tick + 1
 
 
-def test_a_loop_that_waits_forever_serves_requests(start):
+def test_a_loop_that_waits_for_commands_answers_requests(start):
     loop = begin_locked(start)
     assert stays_waiting(loop, 1)
     loop.time.pause(True)
@@ -189,7 +189,7 @@ def test_a_loop_that_waits_forever_serves_requests(start):
     assert loop.time.tick == 3
 
 
-def test_a_command_sent_while_paused_is_used_in_the_next_step(start):
+def test_the_next_step_uses_a_command_that_was_sent_during_a_pause(start):
     loop = begin_locked(start)
     loop.time.pause(True)
     loop.orders.command(commanded(ALL, EFFORT, effort=0.75), tick=1)
@@ -198,8 +198,8 @@ def test_a_command_sent_while_paused_is_used_in_the_next_step(start):
 
 
 @pytest.mark.parametrize("halves", [False, True])
-def test_a_command_from_before_a_reset_is_ignored(start, halves):
-    """A reset of time repeats tick 0; a command for the first tick 0 is not used again."""
+def test_the_loop_ignores_a_command_from_before_a_reset(start, halves):
+    """A reset of time repeats tick 0, but a command for the first tick 0 does not act again."""
     loop = start(bundled_arm(), **LOCKED)
     loop.orders.command(commanded(ALL, EFFORT, effort=5.0), tick=0)
     loop.time.step(1)

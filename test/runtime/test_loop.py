@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The loop without ROS: efforts, policies, pause, faults, overruns."""
+"""The loop without ROS applies efforts and policies, pauses, and reports faults and overruns."""
 
 import dataclasses
 import gc
@@ -48,13 +48,13 @@ def test_a_loop_that_has_not_begun_shows_its_start_state(arm, paused):
         loop.plant.reset()
     try:
         loop.start()
-        assert loop.readout.next_state(0.0) is not None  # the loop has begun
+        assert loop.readout.next_state(0.0) is not None  # it sends states
         assert (loop.time.paused, loop.time.diverged) == (paused, False)
     finally:
         loop.stop()
 
 
-def test_loops_that_never_start_leave_no_files_open(arm):
+def test_a_loop_that_never_starts_leaves_no_file_open(arm):
     def open_files():
         gc.collect()
         return len(list(Path("/proc/self/fd").iterdir()))
@@ -68,8 +68,8 @@ def test_loops_that_never_start_leave_no_files_open(arm):
     assert open_files() == before
 
 
-def test_a_state_counts_the_contacts_that_exceed_the_list(start):
-    """50 capsules in one place have more contacts than the list holds."""
+def test_a_state_counts_the_contacts_that_do_not_fit_into_the_list(start):
+    """50 capsules in one place have more contacts than the list of a state can hold."""
     capsule = rb.Capsule(0.05, 0.2)
     heap = rb.SystemBuilder("heap", base="world")
     for k in range(50):
@@ -83,10 +83,10 @@ def test_a_state_counts_the_contacts_that_exceed_the_list(start):
     assert state.unsolved in (0, 1)
 
 
-def test_a_state_has_the_memory_of_joints_and_contacts(start):
-    """A state with few contacts is shorter, but keeps the friction of all joints.
+def test_a_state_has_the_friction_memory_of_joints_and_contacts(start):
+    """A state with few contacts has a shorter row, which still has the friction of all joints.
 
-    Its contact forces are those of step.
+    The contact forces of a state equal the contact forces of `step`.
     """
     box = rb.shapes.box((0.2, 0.2, 0.2), mass=1.0)
     system = rb.SystemBuilder("two", base="world").body("held", box).body("lying", box)
@@ -112,7 +112,7 @@ def test_a_state_has_the_memory_of_joints_and_contacts(start):
     assert moved.hash() != last.hash()
 
 
-def test_the_loop_moves_exactly_like_step(arm, start):
+def test_the_motion_of_a_loop_equals_steps_of_the_engine(arm, start):
     loop = start(arm, **WALKING)
     loop.orders.command(Command.of_efforts(np.arange(7), np.linspace(-1.0, 1.0, 7)))
     d = rb.make_data(arm)
@@ -153,7 +153,7 @@ def test_the_hold_policy_brakes_to_rest(arm, start):
     np.testing.assert_allclose(last.qpos, rested.qpos, atol=0.01)
 
 
-def test_efforts_are_clamped(arm, start):
+def test_an_effort_beyond_its_limit_becomes_the_limit(arm, start):
     loop = start(arm, **WALKING)
     loop.orders.command(Command.of_efforts(np.array([6]), np.array([-1e9])))
     states = walk(loop, 10)
@@ -161,7 +161,7 @@ def test_efforts_are_clamped(arm, start):
     assert any(state.saturated == 6 for state in states)
 
 
-def test_commands_do_not_age_while_paused(arm, start):
+def test_a_command_does_not_expire_while_time_is_paused(arm, start):
     loop = start(arm)
     loop.time.pause(True)
     loop.orders.command(Command.of_efforts(np.array([0]), np.array([3.0])))
@@ -172,8 +172,8 @@ def test_commands_do_not_age_while_paused(arm, start):
     wait_until(lambda: loop.readout.latest().effort[0] == 0.0)
 
 
-def test_a_diverged_state_is_frozen_until_reset(arm, start):
-    loop = start(arm, time_mode="fast")  # no state is skipped
+def test_a_loop_with_a_diverged_state_stops_until_a_reset(arm, start):
+    loop = start(arm, time_mode="fast")  # a reader gets every state
     loop.orders.command(Command.of_efforts(np.array([0]), np.array([np.nan])))
     states = states_until(loop, lambda state: state.fault >= 0)
     last = states[-1]
@@ -191,7 +191,7 @@ BOX = rb.shapes.box((0.4, 0.1, 0.1), mass=1.0, at=rb.pose((0.2, 0.0, 0.0)))
 
 @pytest.mark.parametrize("policy", ["gravity", "hold"])
 def test_timeout_policies_include_the_forces_of_springs(start, policy):
-    """The robot rests without commands: the policy adds to the springs until gravity is held."""
+    """Springs and efforts of the policy together hold the robot against gravity."""
     m = rb.build(
         rb.SystemBuilder("balanced")
         .body("a", BOX)
@@ -213,12 +213,12 @@ def with_a_gap(t, q, qd, qdd):
 
 @pytest.fixture(scope="session", autouse=True)
 def compiled_motion():
-    """Compile the motion when a test runs, not in each process that collects the tests."""
+    """Register the motion when a test runs, so that collecting the tests compiles nothing."""
     rb.register_motion("test_with_a_gap")(with_a_gap)
 
 
 def driven_and_free(motion):
-    """Return a Model whose joint 0 has a prescribed motion; the entries of joint 1 come first."""
+    """Return a Model whose joint 0 has a prescribed motion, and whose joint 1 is free."""
     return rb.build(
         rb.SystemBuilder("driven")
         .body("a", BOX)
@@ -229,7 +229,7 @@ def driven_and_free(motion):
     )
 
 
-def test_the_state_holds_prescribed_motions(start):
+def test_a_state_has_the_positions_of_prescribed_motions(start):
     times = np.linspace(0.0, 10.0, 11)
     loop = start(driven_and_free(rb.Trajectory(times, 0.1 * times)))
     state = states_over(loop, 0.05)[-1]
@@ -240,7 +240,7 @@ def test_the_state_holds_prescribed_motions(start):
     assert state.time > 0.0
 
 
-def test_a_fault_names_the_joint(start):
+def test_the_fault_of_a_state_is_the_number_of_its_joint(start):
     loop = start(driven_and_free(rb.Trajectory((0.0, 1.0), (0.0, 1.0))))
     loop.orders.command(Command.of_efforts(np.array([0]), np.array([np.nan])))
     assert states_until(loop, lambda state: state.fault >= 0)[-1].fault == 1
@@ -250,18 +250,18 @@ def test_a_fault_names_the_joint(start):
     assert np.isfinite(last.row).all()
 
 
-def test_states_come_once_and_in_order(arm, start):
+def test_a_reader_gets_each_state_once_and_in_order(arm, start):
     states = states_over(start(arm, time_mode="fast"), 1.0)
     assert (np.diff([state.tick for state in states]) == 1).all()
-    # in real time the loop does not wait; states that a late reader misses are counted
+    # in real time the loop does not wait, and a state counts the states that the reader missed
     states = states_over(start(arm), 0.5)
     gaps = np.diff([state.tick for state in states])
     assert (gaps > 0).all()
     assert (gaps == [1 + state.missed for state in states[1:]]).all()
 
 
-def test_overruns_are_counted_and_not_caught_up(arm, start):
-    # a wake-up takes longer than the period, so every tick is an overrun
+def test_a_loop_counts_overruns_and_does_not_catch_up(arm, start):
+    # the thread wakes later than after the period, so every tick is an overrun
     arm.opt.timestep = 1e-6
     began = time.monotonic()
     loop = start(arm)
@@ -277,7 +277,7 @@ def test_an_unknown_policy_for_timeouts_is_refused(arm):
         Loop(arm, LoopSettings(on_timeout="brake"))
 
 
-def test_enforce_is_refused_without_the_privileges(monkeypatch):
+def test_realtime_enforce_is_refused_without_the_privileges(monkeypatch):
     def refuse(*_):
         raise PermissionError(1, "Operation not permitted")
 
@@ -293,7 +293,7 @@ def locked_memory():
 
 
 def test_memory_is_unlocked_by_the_last_thread_that_needs_it(monkeypatch):
-    monkeypatch.setattr(realtime.os, "sched_setscheduler", lambda *_: None)  # it has no effect
+    monkeypatch.setattr(realtime.os, "sched_setscheduler", lambda *_: None)  # without privileges
     one, other = (realtime.obtain("try", bind=False) for _ in range(2))
     if one.memory:
         pytest.skip(f"memory cannot be locked: {one.memory}")
@@ -302,7 +302,7 @@ def test_memory_is_unlocked_by_the_last_thread_that_needs_it(monkeypatch):
     assert locked_memory() > 0
     realtime.release(other)
     assert locked_memory() == 0
-    realtime.release(realtime.Grant())  # a thread that requested nothing has this grant
+    realtime.release(realtime.Grant())  # grant of a thread without requests
 
 
 def test_a_loop_that_has_ended_locks_no_memory(arm, start, monkeypatch):
@@ -310,13 +310,13 @@ def test_a_loop_that_has_ended_locks_no_memory(arm, start, monkeypatch):
     loop = start(arm, realtime="try")
     if loop.grant.memory:
         pytest.skip(f"memory cannot be locked: {loop.grant.memory}")
-    loop.move(arm, arm, arm.qpos0, lambda _: None)  # a new thread continues the loop
+    loop.move(arm, arm, arm.qpos0, lambda _: None)  # a new thread runs the loop
     assert locked_memory() > 0
     loop.stop()
     assert locked_memory() == 0
 
 
-def test_warming_leaves_no_thread_behind(arm):
+def test_warm_leaves_no_thread_behind(arm):
     import threading
 
     before = threading.active_count()

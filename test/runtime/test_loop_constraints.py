@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The loop with mimic joints and closed loops."""
+"""The loop moves robots with mimic joints, closed loops and driven joints."""
 
 from pathlib import Path
 
@@ -23,7 +23,7 @@ BOX = rb.shapes.box((0.1, 0.1, 0.1), mass=1.0)
 
 
 def gripper(ratio=-0.5, offset=0.1):
-    """Return three joints: joint 1 follows joint 0, and joint 2 comes after them."""
+    """Return a Model with three joints, in which joint 1 follows joint 0."""
     return rb.build(
         rb.SystemBuilder("gripper")
         .body("a", BOX)
@@ -36,7 +36,7 @@ def gripper(ratio=-0.5, offset=0.1):
     )
 
 
-def test_mimic_joints_are_in_every_state(start):
+def test_every_state_has_the_positions_and_velocities_of_mimic_joints(start):
     loop = start(gripper(), np.array([0.3, 0.0]), **WALKING)
     loop.orders.command(Command.of_efforts(np.array([0, 1]), np.array([2.0, 0.1])))
     states = walk(loop, 200)
@@ -49,32 +49,32 @@ def test_mimic_joints_are_in_every_state(start):
     assert qvel[:, 0].max() > 0.2
     assert set(effort[:, 2]) == {0.0}
     assert set(effort[:, 0]) == {2.0, 0.0}
-    # q'' = 2 N / (1 + 0.5^2) kg, with the inertia of the follower; Euler's steps are exact here
+    # q'' = 2 N / (1 + 0.5^2) kg with the inertia of the mimic joint, and Euler's steps are exact
     moving = np.flatnonzero(effort[:, 0])
     first, last = states[moving[0]], states[moving[-1]]
     gained = last.qvel[0] - first.qvel[0]
     assert gained == pytest.approx(1.6 * 1e-3 * (last.tick - first.tick), rel=1e-9)
 
 
-def test_a_fault_names_a_mimic_joint(start):
+def test_the_fault_of_a_diverged_mimic_joint_names_this_joint(start):
     loop = start(gripper(ratio=1e4), command_timeout=100.0)
     loop.orders.command(
         Command.of_efforts(np.array([0]), np.array([1e12]))
-    )  # 1e4 m/s^2, and 1e8 for the mimic joint
+    )  # 1e4 m/s^2, and 1e8 m/s^2 for the mimic joint
     last = states_until(loop, lambda state: state.fault >= 0)[-1]
     assert loop.m.jnt_names[last.fault] == "right"
     assert np.isfinite(last.row).all()
 
 
 def crank_slider():
-    """Return the example with gravity in its plane; only the crank has an actuator."""
+    """Return the example's Model with gravity in its plane and an actuator only at the crank."""
     m = rb.load(FILE).replaced(jnt_actuated=np.array([1, 0, 0]))
     m.opt.gravity[:] = 3.0, -9.81, 0.0
     return m
 
 
 def at_angle(m, crank):
-    # the rod is longer than the crank: from here Newton finds the slider on the right
+    # from this start Newton's method finds the solution with the slider on the right
     return rb.assemble(m, [crank, -1.3 * crank, 0.0], fixed=["main_bearing"])
 
 
@@ -87,12 +87,12 @@ def potential(m, crank):
 
 
 @pytest.mark.parametrize("policy", ["gravity", "hold"])
-def test_the_crank_carries_the_mechanism(start, policy):
+def test_the_actuator_of_the_crank_carries_the_mechanism(start, policy):
     m = crank_slider()
     position = at_angle(m, 0.8)
     loop = start(m, position, on_timeout=policy)
     last = states_over(loop, 0.3)[-1]
-    # virtual work: the torque is the slope of the potential along the closed mechanism
+    # by virtual work the torque is the derivative of the potential energy by the crank's angle
     slope = (potential(m, 0.8 + 1e-5) - potential(m, 0.8 - 1e-5)) / 2e-5
     assert abs(slope) > 1.0
     assert last.effort == pytest.approx([slope, 0.0, 0.0], abs=1e-6)
@@ -100,7 +100,7 @@ def test_the_crank_carries_the_mechanism(start, policy):
     assert last.stale == 1
 
 
-def test_hold_brakes_a_turning_mechanism(start):
+def test_the_policy_hold_brakes_a_moving_mechanism(start):
     m = crank_slider()
     policy = {"on_timeout": "hold", "command_timeout": 0.05}
     loop = start(m, at_angle(m, 0.8), **WALKING | policy)
@@ -111,7 +111,7 @@ def test_hold_brakes_a_turning_mechanism(start):
     speeds = np.array([state.qvel[0] for state in states])
     assert np.abs(speeds).max() > 2.0
     assert np.abs(states[-1].qvel).max() < 1e-4
-    # Euler's steps keep a loop to third order: at 10 rad/s that is 1e-6 rad of 0.3 m
+    # a step of Euler opens the loop by a term of third order, at 10 rad/s by 1e-6 rad at 0.3 m
     assert max(crank_slider_gap(state.qpos) for state in states) < 1e-5
     assert not any(state.effort[1:].any() for state in states)
 
@@ -124,8 +124,8 @@ def test_a_mechanism_without_efforts_swings_and_stays_closed(start):
     assert max(crank_slider_gap(state.qpos) for state in states) < 1e-7
 
 
-def test_joints_without_commands_share_no_effort(start, tmp_path):
-    """A universal joint has an actuator by default, but it cannot be commanded."""
+def test_a_joint_that_cannot_be_commanded_has_no_share_of_the_efforts(start, tmp_path):
+    """A universal joint has an actuator by default, but cannot get a command."""
     path = tmp_path / "universal.yaml"
     pin = "crank_pin: {type: revolute, parent: crank, child: rod, axis: [0, 0, 1],"
     text = FILE.read_text()
@@ -141,7 +141,7 @@ def test_joints_without_commands_share_no_effort(start, tmp_path):
 
 def test_a_diverged_mechanism_moves_again_after_a_reset(start):
     m = crank_slider()
-    m.opt.integrator = "rk4"  # rk4 closes the loop in trial states, which are NaN
+    m.opt.integrator = "rk4"  # it closes loops in trial states, here NaN
     loop = start(m, at_angle(m, 0.8))
     loop.orders.command(Command.of_efforts(np.array([0]), np.array([np.nan])))
     states_until(loop, lambda state: state.fault >= 0)
@@ -154,7 +154,7 @@ def test_a_diverged_mechanism_moves_again_after_a_reset(start):
     assert max(crank_slider_gap(state.qpos) for state in states) < 1e-7
 
 
-def test_efforts_act_on_actuated_dofs():
+def test_actuated_finds_the_dofs_on_which_actuators_act():
     def chain(**changes):
         builder = rb.SystemBuilder("chain").body("a", BOX).body("b", BOX).body("c", BOX)
         return rb.build(
@@ -170,8 +170,8 @@ def test_efforts_act_on_actuated_dofs():
     assert actuated(chain(one=False, two=False)).tolist() == [0, 0, 0]
 
 
-def test_a_locked_drive_is_a_fault_of_its_joint_and_a_reset_starts_it_again(start):
-    """A driven crank locks at the end of its range; after a reset it moves and locks again."""
+def test_a_driven_joint_that_locks_is_a_fault_until_a_reset(start):
+    """After a reset the driven crank moves again, and locks again at the end of its range."""
     system = four_bar(0.2, 0.25, 0.12, 0.3).drive("A", Trajectory((0.0, 9.0), ((1.0,), (40.0,))))
     loop = start(rb.build(system), time_mode="fast", command_timeout=1e6)
     tick, stops = 0, []
@@ -201,7 +201,7 @@ def compiled_motion():
 
 
 def test_no_state_has_the_velocities_of_a_step_that_locks(start):
-    """The step that locks has 3e5 rad/s; the step before has 72 rad/s."""
+    """The step that locks computes 3e5 rad/s, and the step before computes 72 rad/s."""
     m = rb.build(four_bar(0.2, 0.25, 0.12, 0.3).drive("A", "test_loop_crank"))
     m.opt.integrator = "rk4"
     loop = start(m, **WALKING)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Threads read consistent records in the order in which they were written."""
+"""Threads read consistent records of a mailbox in the order in which another thread posts them."""
 
 import threading
 import time
@@ -15,12 +15,12 @@ if jit.DISABLED:
 from rbdyn_ros.runtime.compiled import kernel, load_acquire
 from rbdyn_ros.runtime.mailbox import Mailbox, fetch, post
 
-N = 400  # long enough for a writer to be interrupted, or a reader to be overtaken
+N = 400  # numbers of a record; the scheduler can interrupt a thread within a record
 
 
 @kernel
 def write_many(version, slots, float_slots, words, floats, control):
-    """Write records whose numbers are all equal: 1, 2, 3 ..."""
+    """Post records until control[0] is set; all numbers of record k are k."""
     value = 0
     while load_acquire(control, 0) == 0:
         value += 1
@@ -31,7 +31,7 @@ def write_many(version, slots, float_slots, words, floats, control):
 
 @kernel
 def read_many(version, slots, float_slots, words, floats, rounds, checked):
-    """Count records that are mixed, older than the last one, or of another version."""
+    """Return the numbers of wrong records, of the last record, and of failed reads."""
     wrong, last, lost = 0, 0, 0
     for _ in range(rounds):
         found = fetch(version, slots, float_slots, 0, words, floats)
@@ -52,7 +52,7 @@ def read_many(version, slots, float_slots, words, floats, rounds, checked):
 
 @kernel
 def read_carelessly(slots, rounds):
-    """Count mixed records of a reader that ignores versions."""
+    """Return the number of mixed records that a reader without versions gets."""
     torn = 0
     for _ in range(rounds):
         first = slots[0, 0]
@@ -72,15 +72,15 @@ def writing(box):
 
 
 @pytest.mark.parametrize("depth", [2, 64])
-def test_no_record_is_torn(depth):
+def test_a_reader_gets_no_record_that_mixes_two_records(depth):
     box = Mailbox.make(N, N, depth)
     thread, control = writing(box)
     try:
         work = np.zeros(N, np.int64), np.zeros(N)
         wrong = last = lost = rounds = careless = 0
-        give_up = time.monotonic() + 300.0  # time limit for the case of a hang
+        give_up = time.monotonic() + 300.0  # time limit
         while rounds < 100_000 or last <= 10_000 or careless == 0:
-            assert time.monotonic() < give_up, f"{last} records, {careless} torn without versions"
+            assert time.monotonic() < give_up, f"{last} records, {careless} mixed without versions"
             bad, last, missed = read_many(*box.arrays, *work, 1000, True)
             wrong, lost, rounds = wrong + bad, lost + missed, rounds + 1000
             careless += read_carelessly(box.words, 1000)
@@ -91,7 +91,7 @@ def test_no_record_is_torn(depth):
     assert lost < rounds
 
 
-def test_records_come_in_order_and_the_latest_is_found():
+def test_fetch_returns_records_in_order_or_the_newest_record():
     box = Mailbox.make(1, 1, 8)
     words, floats = np.zeros(1, np.int64), np.zeros(1)
     assert fetch(*box.arrays, 0, words, floats) == 0
@@ -104,4 +104,4 @@ def test_records_come_in_order_and_the_latest_is_found():
     assert fetch(*box.arrays, 0, words, floats) == 5
     for value in range(6, 20):
         post(*box.arrays, np.array([value]), np.array([0.0]))
-    assert fetch(*box.arrays, 6, words, floats) == 19  # overwritten long ago
+    assert fetch(*box.arrays, 6, words, floats) == 19  # record 6 is overwritten

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A loop whose objects change: the other parts keep their state and future, bit for bit."""
+"""When objects of a loop change, the other parts keep their state and future bit for bit."""
 
 import dataclasses
 import os
@@ -39,7 +39,7 @@ def scene():
 
 
 def go_on(loop, described, of_new=None):
-    """Exchange the objects of a loop; return the states that it sends meanwhile."""
+    """Exchange the objects of a loop; return the states that the loop sends meanwhile."""
     base = complete(described, before=loop.m)
     read_states = []
 
@@ -68,7 +68,7 @@ def noisy(nv):
 
 
 def set_going(loop, faults=noisy):
-    """Give orders of all kinds, some of which are not yet finished."""
+    """Give a loop orders of all kinds, some of which still act afterwards."""
     loop.plant.set_faults(faults(loop.m.nv))
     loop.orders.command(commanded(np.arange(1), POSITION, position=-0.1))
     walk(loop, 300)  # the cube and the ball lie on the table
@@ -83,7 +83,7 @@ def set_going(loop, faults=noisy):
 
 
 def seen(states, m):
-    """Return the data of states about the parts of m, which come first in a larger Model."""
+    """Return the data of states for the parts of m, which come first in a larger Model."""
     return [
         (
             *(s.tick, s.epoch, s.measured_tick, s.stale, s.tracking),
@@ -116,7 +116,7 @@ def test_a_new_object_leaves_the_motion_of_other_parts_unchanged_to_the_bit(star
     assert fallen == pytest.approx(0.5 * 9.81 * 0.06**2, rel=0.05)
 
 
-def test_a_deleted_object_leaves_no_trace_in_the_motion(start):
+def test_an_object_that_is_added_and_deleted_changes_no_bit_of_the_motion(start):
     def change(loop, described):
         go_on(loop, with_entity(described, FAR))
         walk(loop, 20)
@@ -147,7 +147,7 @@ def height(loop, name):
     return loop.readout.latest().qpos[loop.m.jnt_qposadr[loop.m.jnt_id(name)] + 2]
 
 
-def test_wrenches_follow_their_bodies(start):
+def test_a_wrench_acts_on_its_body_after_another_body_is_deleted(start):
     described, m = scene()
     loop = start(m, **WALKING)
     zero, force = np.zeros(3), np.array([0.0, 0.0, 0.1])
@@ -160,7 +160,7 @@ def test_wrenches_follow_their_bodies(start):
 
 
 def test_a_change_that_fails_between_two_ticks_has_no_effect(start):
-    """Delayed commands and measurements are kept as well."""
+    """Delayed commands and measurements also stay unchanged."""
 
     def refuse(_):
         raise RuntimeError
@@ -198,7 +198,7 @@ def test_a_loop_that_has_stopped_cannot_change_its_objects(start):
 
 
 def without_ball(states, m):
-    """Return the data of states without the data of the ball, the last object of the scene."""
+    """Return the data of states without data of the ball, which is the scene's last object."""
     q, k = m.jnt_qposadr[m.jnt_id("ball")], m.jnt_dofadr[m.jnt_id("ball")]
     assert (q, k) == (m.nq - 7, m.nv - 6)
     return [
@@ -212,8 +212,8 @@ def without_ball(states, m):
     ]
 
 
-def test_moving_one_object_leaves_the_motion_of_the_others_unchanged(start):
-    """Commands, trajectories and wrenches in progress are not affected."""
+def test_set_state_of_one_object_does_not_change_the_motion_of_other_objects(start):
+    """Commands, trajectories and wrenches act as without the change."""
 
     def after(place):
         _, m = scene()
@@ -237,7 +237,7 @@ def pendulums(described, *names):
 
 
 def test_the_noise_of_a_joint_does_not_depend_on_other_objects(start):
-    """A joint that is deleted and added again has the same noise as before."""
+    """A joint that is deleted and added again has noise that depends on no other object."""
 
     def noise(loop):
         state, m = walk(loop, 1)[-1], loop.m
@@ -262,7 +262,7 @@ def test_the_noise_of_a_joint_does_not_depend_on_other_objects(start):
 
 
 def everywhere(m):
-    """Return faults of all joints."""
+    """Return Faults in which the encoders of all joints have noise."""
     return dataclasses.replace(Faults.none(m.nv), encoder_noise=np.full(m.nv, 0.01))
 
 
@@ -288,7 +288,7 @@ def test_a_loaded_state_restores_the_faults_of_deleted_joints(start):
 
 
 def test_a_reset_clears_the_friction_memory_on_terrain(start):
-    """Pairs with height fields have their own numbers; the same start has the same future."""
+    """Two cubes on a height field have the same motion after the reset as at first."""
     slope = 0.2 * np.linspace(-2.0, 2.0, 9)[None, :].repeat(9, axis=0)
     terrain = rb.Obstacle("slope", rb.HeightField(slope, (4.0, 4.0)))
     cubes = [

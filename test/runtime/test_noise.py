@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Random numbers of the loop: equal to SplitMix64, uniform, independent and of the right size."""
+"""Random numbers of the loop equal SplitMix64, and are uniform or normal and independent."""
 
 import math
 
@@ -19,7 +19,7 @@ N = 20_000
 
 
 def splitmix(word):
-    """Return a number of the generator of the paper, in exact integers."""
+    """Return the output of SplitMix64 for a word, computed with exact integers."""
     z = (word + 0x9E3779B97F4A7C15) & MASK
     z = ((z ^ (z >> 30)) * 0xBF58476D1CE4E5B9) & MASK
     z = ((z ^ (z >> 27)) * 0x94D049BB133111EB) & MASK
@@ -27,12 +27,12 @@ def splitmix(word):
 
 
 @pytest.mark.parametrize("word", [0, 1, -1, 2**63 - 1, -(2**63), 1234567, -987654321])
-def test_the_hash_is_splitmix64(word):
+def test_scramble_equals_splitmix64(word):
     assert int(scramble(word)) & MASK == splitmix(word & MASK)
 
 
-def test_known_words_give_known_numbers():
-    # Steele et al.: the first outputs of a generator that starts at 1234567
+def test_scramble_returns_the_published_outputs_of_splitmix64():
+    # first outputs of a generator that starts at 1234567 (Steele et al.)
     words, state = [], 1234567
     for _ in range(3):
         words.append(int(scramble(state)) & MASK)
@@ -47,17 +47,17 @@ def drawn(draw, **fixed):
 
 
 @pytest.mark.parametrize("running", ["seed", "tick", "k"])
-def test_uniform_numbers_are_uniform(running):
+def test_numbers_of_uniform_are_uniform_and_uncorrelated(running):
     numbers = drawn(uniform, **{running: None})
     assert numbers.min() >= 0.0
     assert numbers.max() < 1.0
     counts = np.histogram(numbers, 20, (0.0, 1.0))[0]
     chi2 = ((counts - N / 20) ** 2 / (N / 20)).sum()
-    assert chi2 < 43.8  # 19 degrees of freedom, one in a thousand is above
+    assert chi2 < 43.8  # 19 degrees of freedom: one in a thousand samples exceeds it
     assert abs(np.corrcoef(numbers[:-1], numbers[1:])[0, 1]) < 4.0 / math.sqrt(N)
 
 
-def test_normal_numbers_are_normal():
+def test_numbers_of_normal_have_a_standard_normal_distribution():
     numbers = drawn(normal, tick=None)
     assert abs(numbers.mean()) < 4.0 / math.sqrt(N)
     assert abs(numbers.std() - 1.0) < 4.0 / math.sqrt(2 * N)
@@ -65,7 +65,7 @@ def test_normal_numbers_are_normal():
     assert abs(share - math.erf(math.sqrt(0.5))) < 4.0 * math.sqrt(0.22 / N)
 
 
-def test_purposes_and_dofs_are_independent():
+def test_numbers_for_other_purposes_dofs_and_seeds_are_uncorrelated():
     first = drawn(normal, tick=None)
     for other in ({"purpose": noise.SPEED}, {"k": 1}, {"seed": 2}):
         second = drawn(normal, tick=None, **other)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The loop and a C process share memory."""
+"""A loop and a client process in C exchange states and commands through shared memory."""
 
 import mmap
 import os
@@ -38,7 +38,7 @@ def program(tmp_path_factory):
 
 @pytest.fixture
 def client(program):
-    """Yield a function that starts clients: client(count, flaw)."""
+    """Yield client(count, flaw), which starts a client and returns its process."""
     processes = []
 
     def start(*words):
@@ -55,7 +55,7 @@ def client(program):
 
 @pytest.fixture
 def serve():
-    """Yield a function that serves the shared memory of a loop: serve(m, joints, **settings)."""
+    """Yield serve(m, joints, **settings), which returns a loop and the Port of the loop."""
     made = []
 
     def begin(m, joints=None, **settings):
@@ -76,7 +76,7 @@ def test_lockstep_through_shared_memory_equals_step_to_the_last_bit(serve, clien
     m = bundled_arm()
     loop, _ = serve(m, locked=True, **LOCKED)
     process = client(300)
-    process.stdout.readline()  # the client answers tick 0
+    process.stdout.readline()  # the client has got tick 0
     loop.time.pause(False)
     ticks, states = states_of(process)
     answered = [tick for tick in ticks if tick > 0]
@@ -89,20 +89,20 @@ def test_lockstep_through_shared_memory_equals_step_to_the_last_bit(serve, clien
 
 
 @needs_gcc
-def test_commands_of_a_client_that_died_expire(serve, client):
+def test_commands_of_a_client_expire_after_its_end(serve, client):
     loop, port = serve(bundled_arm(), time_mode="realtime", command_timeout=0.05)
     loop.time.pause(False)
     assert client(50, "die").wait(300.0) == 0
     wait_until(lambda: loop.readout.latest().stale == 7)
-    assert 0 < port.accepted <= 50  # two commands can arrive in one tick
+    assert 0 < port.accepted <= 50  # a command may replace another
     assert port.client == 0
-    ticks, _ = states_of(client(5))  # the next client can connect
+    ticks, _ = states_of(client(5))  # another client can connect
     assert ticks[0] >= 50
 
 
 @needs_gcc
 @pytest.mark.parametrize("flaw", ["nan", "mode", "joint"])
-def test_a_bad_command_is_refused_as_a_whole(serve, client, flaw):
+def test_a_command_with_one_bad_joint_is_refused_for_all_joints(serve, client, flaw):
     m = bundled_arm()
     joints = dict.fromkeys(m.jnt_names, True) | {m.jnt_names[3]: False}
     loop, port = serve(m, joints, time_mode="realtime", command_timeout=1e6)
@@ -119,7 +119,7 @@ def test_a_bad_command_is_refused_as_a_whole(serve, client, flaw):
 @needs_gcc
 @pytest.mark.parametrize(("timeout", "late"), [(0.01, 3), (1e3, 0)])
 def test_answers_to_old_states_are_refused_in_real_time(serve, client, timeout, late):
-    """The client waits 50 ms before each answer."""
+    """The client waits 50 ms before each answer to a state."""
     loop, port = serve(bundled_arm(), time_mode="realtime", answer_timeout=timeout)
     loop.time.pause(False)
     assert client(4, "slow").wait(300.0) == 0
@@ -140,7 +140,7 @@ def test_a_client_is_notified_when_the_server_ends(serve, client):
     assert not port.path.exists()
 
 
-#: Words of the header that are sizes or offsets.
+#: Names of the header's words that are sizes or offsets.
 SIZES = (
     *("joints", "values", "names_at", "kinds_at", "states_at", "state_stride", "state_depth"),
     *("commands_at", "command_stride", "command_depth"),
@@ -150,8 +150,8 @@ SIZES = (
 
 @needs_gcc
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root may give files to other users")
-def test_the_memory_of_another_user_is_refused(serve, client):
-    """Another user could create the file first and send false states."""
+def test_shared_memory_of_another_user_is_refused(serve, client):
+    """Another user could create the file before the server, and send false states."""
     _, port = serve(rail())
     os.chown(port.path, 12345, -1)
     try:
@@ -172,7 +172,7 @@ def test_unusable_files_of_a_port_are_refused(serve, client):
     said.append(client(1).communicate()[0])
     path.write_bytes(bytes(1000))
     said.append(client(1).communicate()[0])
-    _, port = serve(rail())  # this replaces the stale file
+    _, port = serve(rail())  # the server replaces the file
     first = client(3)
     first.stdout.readline()
     said.append(client(1).communicate()[0])
@@ -203,7 +203,7 @@ EXTREME = (-1, 0, 1, 7, 1 << 31, 1 << 32, (1 << 62) + 5, (1 << 63) - 1, -(1 << 6
 
 @pytest.mark.parametrize("time_mode", ["realtime", "lockstep"])
 def test_a_client_may_write_any_numbers(serve, time_mode):
-    """The loop continues, counts accepted and refused commands, and wakes no other process."""
+    """The loop continues, and its counts of accepted and refused commands stay valid."""
     loop, port = serve(
         bundled_arm(),
         locked=True,
@@ -234,7 +234,7 @@ def test_a_client_may_write_any_numbers(serve, time_mode):
     assert np.isfinite(state.qpos).all()
 
 
-def test_a_second_server_and_invalid_names_are_refused(serve):
+def test_a_second_server_and_invalid_names_of_a_port_are_refused(serve):
     m = rail()
     _, port = serve(m)
     settings = LoopSettings()
@@ -247,7 +247,7 @@ def test_a_second_server_and_invalid_names_are_refused(serve):
 
 
 @needs_gcc
-def test_a_memory_that_a_dead_server_left_is_replaced(serve, client, tmp_path):
+def test_a_server_replaces_the_memory_of_a_server_that_has_died(serve, client, tmp_path):
     code = (
         "import os, sys; sys.path.insert(0, sys.argv[1])\n"
         "from running import rail\n"
@@ -262,5 +262,5 @@ def test_a_memory_that_a_dead_server_left_is_replaced(serve, client, tmp_path):
     assert client(1).wait(300.0) == 0
 
 
-def test_the_header_is_written_from_the_layout():
+def test_the_c_header_equals_the_layout_of_the_memory():
     assert (port_clients.INCLUDE / "rbdyn_hardware/layout.h").read_text() == port_layout.c_header()

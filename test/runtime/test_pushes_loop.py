@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""External wrenches: point, axes, duration and number."""
+"""External wrenches act on the loop's robot at their point, in their axes, for their duration."""
 
 import numpy as np
 import pytest
@@ -29,7 +29,7 @@ def wrench(body=5, in_body=False, duration=0.02, scale=1.0, point=POINT):
 
 
 def by_hand(m, d, wrenches):
-    """Return the expected xfrc_applied: force and torque at the centre of mass, in world axes."""
+    """Return the expected xfrc_applied: forces and torques at centres of mass in world axes."""
     rb.forward(m, d)
     xfrc = np.zeros((m.nbody, 6))
     for w in wrenches:
@@ -40,13 +40,13 @@ def by_hand(m, d, wrenches):
     return xfrc
 
 
-def test_a_push_equals_xfrc_applied(start):
-    """Wrenches act in world and body axes, at any point of a body, for their number of ticks."""
+def test_wrenches_act_like_xfrc_applied_for_their_duration(start):
+    """The wrenches are in world and in body axes, and act at different points of bodies."""
     m = bundled_arm()
     loop = start(m, POSE, **WALKING)
     pushes = [
         (wrench(duration=0.030), 30),
-        (wrench(3, in_body=True, duration=0.0101), 11),  # part of a tick counts as a tick
+        (wrench(3, in_body=True, duration=0.0101), 11),  # a part of a tick counts as a tick
         (wrench(7, in_body=True, duration=0.0, scale=-0.5), 1),
         (wrench(5, duration=0.005, scale=0.3, point=np.zeros(3)), 5),
     ]
@@ -63,12 +63,12 @@ def test_a_push_equals_xfrc_applied(start):
         np.testing.assert_allclose(state.qvel, d.qvel, rtol=1e-8, atol=1e-10)
 
 
-def test_acting_wrenches_are_listed_and_cleared(start):
+def test_wrenches_lists_the_acting_wrenches_and_clear_wrenches_ends_them(start):
     loop = start(bundled_arm(), **WALKING)
     first, second = wrench(duration=0.01), wrench(3, duration=0.05)
     loop.orders.push(first)
     loop.orders.push(second)
-    assert loop.orders.wrenches() == [first, second]  # they act from the next tick on
+    assert loop.orders.wrenches() == [first, second]  # both act from the next tick on
     walk(loop, 9)
     assert loop.orders.wrenches() == [first, second]
     walk(loop, 1)
@@ -103,11 +103,11 @@ def test_a_reset_of_the_state_ends_wrenches(start, scope):
     walk(loop, 5)
     loop.plant.reset(state=scope == "state", time=scope == "time")
     acting = [state.xfrc.any() for state in walk(loop, 20)]
-    # the reset counts as a tick
+    # the reset itself takes a tick
     assert acting == [scope == "time"] * 14 + [False] * 6
 
 
-def test_a_wrench_waits_while_time_is_paused(start):
+def test_the_duration_of_a_wrench_does_not_pass_while_time_is_paused(start):
     loop = start(bundled_arm(), **WALKING)
     loop.orders.push(wrench(duration=0.003))
     loop.time.pause(True)
@@ -116,8 +116,8 @@ def test_a_wrench_waits_while_time_is_paused(start):
     assert [state.xfrc.any() for state in walk(loop, 5)] == [True] * 3 + [False] * 2
 
 
-def test_a_wrench_is_constant_within_a_tick(start):
-    """Within a tick of several steps the wrench keeps its initial value."""
+def test_a_wrench_in_body_axes_is_constant_in_the_world_within_a_tick(start):
+    """A tick has ten steps, during which the wrench keeps its value at the start of the tick."""
     m = bundled_arm()
     loop = start(m, POSE, **WALKING, control_decimation=10)
     push = wrench(duration=0.05, in_body=True)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The loop moves like step to the last bit, and repeats for the same seed and commands."""
+"""The motion of a loop equals `step` to the bit, and repeats for the same seed and commands."""
 
 import dataclasses
 
@@ -19,7 +19,7 @@ EFFORTS = np.linspace(-2.0, 2.0, 7)
 
 
 @pytest.mark.parametrize("decimation", [1, 10])
-def test_the_loop_moves_exactly_like_step_with_any_decimation(start, decimation):
+def test_the_motion_of_a_loop_equals_steps_with_any_decimation(start, decimation):
     m = bundled_arm()
     loop = start(m, **WALKING, control_decimation=decimation)
     loop.orders.command(Command.of_efforts(np.arange(7), EFFORTS))
@@ -37,7 +37,7 @@ def test_the_loop_moves_exactly_like_step_with_any_decimation(start, decimation)
     assert loop.period_ns == decimation * 1_000_000
 
 
-def test_every_state_is_read_once_in_order_in_mode_fast(start):
+def test_a_reader_in_mode_fast_gets_each_state_once_and_in_order(start):
     loop = start(bundled_arm(), **WALKING | {"start_paused": False})
     ticks = []
     while not ticks or ticks[-1] < 2000:
@@ -47,7 +47,7 @@ def test_every_state_is_read_once_in_order_in_mode_fast(start):
     assert ticks == list(range(len(ticks)))
 
 
-def test_only_due_states_are_handed_over(start):
+def test_a_reader_gets_only_every_seventh_state_if_requested(start):
     loop = start(bundled_arm(), **WALKING | {"start_paused": False}, hand_over_every=7)
     ticks = []
     while len(ticks) < 200:
@@ -61,7 +61,7 @@ def test_mode_fast_waits_for_its_reader(start):
     wait_until(lambda: loop.time.tick == loop.readout.next_state(1.0).tick + 31)
     loop.plant.set_state(
         np.zeros(7), np.zeros(7), EFFORTS < 9, EFFORTS < 9
-    )  # the loop still serves requests
+    )  # the loop still answers requests
 
 
 def noisy():
@@ -87,7 +87,7 @@ def episode(start, seed, faults, time_mode="fast"):
     return loop.readout.latest().hash()
 
 
-def test_the_same_seed_gives_the_same_bits(start):
+def test_runs_with_the_same_seed_have_the_same_bits(start):
     first = episode(start, 3, noisy())
     assert len(first) == 64
     assert episode(start, 3, noisy()) == first
@@ -96,7 +96,7 @@ def test_the_same_seed_gives_the_same_bits(start):
     assert episode(start, 3, Faults.none(7)) == episode(start, 4, Faults.none(7))
 
 
-def test_noise_repeats_after_a_reset(start):
+def test_noise_repeats_after_a_reset_of_time(start):
     loop = start(bundled_arm(), **WALKING, seed=5)
     loop.plant.set_faults(noisy())
 
@@ -112,12 +112,12 @@ def test_noise_repeats_after_a_reset(start):
 
 
 @pytest.mark.parametrize("mode", ["fast", "realtime"])
-def test_a_command_expires_at_the_same_tick_every_time(start, mode):
-    """Without the pace of the wall clock, commands age in simulated time."""
+def test_a_command_expires_after_the_same_number_of_ticks_every_time(start, mode):
+    """A stepped loop measures the age of commands in simulated time."""
     loop = start(bundled_arm(), **WALKING | {"time_mode": mode, "command_timeout": 0.01})
     for _ in range(3):
         loop.plant.reset(time=True)
         loop.orders.command(commanded(np.arange(7), EFFORT, effort=0.5))
-        # one call per tick; after the first the command is one period old
+        # the command is one period old after the first tick
         stale = [walk(loop, 1)[0].stale for _ in range(14)]
         assert stale == [0] * 10 + [7] * 4

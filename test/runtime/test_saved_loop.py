@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A loop that returns to a saved state repeats its future to the last bit."""
+"""A loop that loads a saved state repeats the future of this state to the last bit."""
 
 import dataclasses
 
@@ -31,7 +31,7 @@ NOISY = dataclasses.replace(
     effort_noise=np.full(7, 0.1),
 )
 
-#: Fields that are not part of the state: settings, requests, Models, mailboxes and statistics.
+#: Fields that a saved state lacks: settings, requests, Models, mailboxes and statistics.
 LIVE = {
     *("asked", "done", "period", "decimation", "time_mode", "timeout", "policy"),
     *("lockstep_timeout", "every", "report_current"),
@@ -49,14 +49,14 @@ LIVE = {
 }
 
 
-def test_every_field_is_part_of_the_state_or_listed_as_an_exception():
+def test_every_field_of_a_loop_is_part_of_the_saved_state_or_an_exception():
     names = {field.name for field in shared.FIELDS if not field.inside}
     others = {name for name in names if name.split("_")[0] in ("edit", "stream")}
     assert names - others - LIVE == {*saved_loop.SAVED, *saved_loop.UNDER_WAY}
 
 
 def seen(states):
-    """Return tick, measured_tick, stale, tracking, saturated and the numbers of each state."""
+    """Return tick, measured_tick, stale, tracking, saturated and the row of each state."""
     return [
         (s.tick, s.measured_tick, s.stale, s.tracking, s.saturated, s.row.tobytes())
         for s in states
@@ -70,7 +70,7 @@ def trajectory():
 
 
 def set_going(loop):
-    """Give the loop orders of all kinds, some of which are not yet finished."""
+    """Give the loop orders of all kinds, some of which still act afterwards."""
     loop.plant.set_faults(NOISY)
     loop.orders.command(commanded(ALL[:1], POSITION, position=0.4))
     walk(loop, 20)
@@ -81,15 +81,15 @@ def set_going(loop):
     loop.orders.push(Wrench(5, np.zeros(3), np.ones(3), np.zeros(3), True, 0.02), "stream")
 
 
-def test_the_future_after_loading_is_the_same(start):
+def test_a_loop_with_a_loaded_state_repeats_the_future_of_the_state(start):
     loop = start(bundled_arm(), **WALKING, seed=5, on_timeout="gravity")
     set_going(loop)
     saved = loop.save_state()
     begin = loop.readout.latest()
     expected = seen(walk(loop, 60))
-    assert any(s[1] == -1 for s in expected)  # measurements were lost
+    assert any(s[1] == -1 for s in expected)  # some states were lost
 
-    # orders of another future, which must not return
+    # these orders belong to another future, and may not act after the load
     loop.orders.command(commanded(ALL, EFFORT, effort=-2.0))
     loop.orders.push(Wrench(6, np.zeros(3), 9.0 * np.ones(3), np.zeros(3), False, 50.0), "stream")
     loop.orders.track(trajectory())
@@ -106,12 +106,12 @@ def test_the_future_after_loading_is_the_same(start):
         assert state.epoch > begin.epoch
         assert len(loop.orders.wrenches()) == 2
         assert seen(walk(loop, 60)) == expected
-    # new orders act as usual
+    # new orders still act
     loop.orders.command(commanded(ALL[:2], EFFORT, effort=1.5))
     assert (walk(loop, 40)[-1].effort[:2] != expected[-1][-1][:2]).all()
 
 
-def test_lockstep_waits_at_the_loaded_tick(start):
+def test_lockstep_waits_for_commands_at_the_loaded_tick(start):
     from rbdyn_ros.runtime.settings import LOCKSTEP, MODES_OF_TIME
 
     loop = start(rail(), time_mode=MODES_OF_TIME[LOCKSTEP], lockstep_timeout=0.0)
@@ -125,7 +125,7 @@ def test_lockstep_waits_at_the_loaded_tick(start):
         return loop.readout.latest().row.tobytes()
 
     answer(10)
-    begun, saved = loop.time.tick, loop.save_state()  # time ran freely until the first command
+    begun, saved = loop.time.tick, loop.save_state()  # time runs freely before a command
     expected = answer(15)
     loop.load_state(saved)
     assert (loop.time.tick, loop.time.locked) == (begun, True)

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Sensors of a loop: all readings of a state belong to one evaluation of its forces.
+"""All sensor readings of a loop's state belong to one evaluation of the forces.
 
-Newton's law holds for each body between the readings of different sensors, and the next step has
-the measured acceleration if the efforts stay.
+Readings of different sensors satisfy Newton's law for each body. The next step has the measured
+acceleration if the efforts stay the same.
 """
 
 from itertools import pairwise
@@ -30,7 +30,7 @@ G, H = 9.81, 1e-3
 CRANK, COUPLER, ROCKER, GROUND = 0.1, 0.25, 0.2, 0.3
 
 BOX = '<inertia ixx="0.02" ixy="0" ixz="0" iyy="0.03" iyz="0" izz="0.02"/></inertial>'
-#: A leg whose sole is its only geometry; the frame "com" is at the centre of mass of both.
+#: A leg with a sole, its only geometry; the frame "com" is at the centre of mass of both links.
 LEG = f"""<robot name="leg">
   <link name="leg"><inertial><origin xyz="0 0 0.2"/><mass value="3"/>{BOX}</link>
   <joint name="ankle" type="fixed"><origin xyz="0 0 -0.1"/><parent link="leg"/>
@@ -73,7 +73,7 @@ def four_bar(**of_crank):
     return system.loop("C", "revolute", "coupler", "rocker", **ends, **HINGE)
 
 
-#: The joints of each bar, with the side of the joint on which the bar is.
+#: For each bar its joints, each with the direction in which the sensor measures.
 BEARINGS = {
     "crank": (("A", "parent_to_child"), ("B", "child_to_parent")),
     "coupler": (("B", "parent_to_child"), ("C", "child_to_parent")),
@@ -83,7 +83,7 @@ BEARINGS = {
 
 @pytest.mark.parametrize("driven", [False, True], ids=["efforts", "actuator"])
 def test_newtons_law_holds_for_each_bar_of_a_loop_in_motion_and_at_a_limit(start, driven):
-    """In each state the joints of a bar carry its mass times its specific force.
+    """In each state the forces of a bar's joints equal the bar's mass times its specific force.
 
     Hinges without a motor transmit no torque, and the motor's hinge transmits the effort.
     """
@@ -117,11 +117,11 @@ def test_newtons_law_holds_for_each_bar_of_a_loop_in_motion_and_at_a_limit(start
         np.testing.assert_allclose(torques[1:], 0.0, atol=1e-9 * (1.0 + size))
         if not driven and state.qpos[0] < 0.8:
             assert torques[0] == pytest.approx(3.0, abs=1e-9)
-    assert max(sizes) > 20.0 * np.median(sizes), "the crank has hit its limit"
+    assert max(sizes) > 20.0 * np.median(sizes), "the crank has not hit its limit"
 
 
 def test_an_imu_and_a_foot_measure_the_landing_of_a_leg(start):
-    """The next step has the measured acceleration; ground and ankle carry the masses."""
+    """The next step has the measured acceleration; ground and ankle carry the two masses."""
     m = rb.load_urdf(LEG, floating_base=True, contact=True)
     specs = [
         ImuSpec("root", "leg"),
@@ -140,7 +140,7 @@ def test_an_imu_and_a_foot_measure_the_landing_of_a_leg(start):
         rise = (after.qvel[:3] - state.qvel[:3]) / H + [0.0, 0.0, G]
         size = 1.0 + np.linalg.norm(rise)
         lengths = [np.linalg.norm(root.linear_acceleration), np.linalg.norm(rise)]
-        # the next step also turns the velocity of the root by O(h): the drift of a free body
+        # the next step also turns the velocity of the root, a difference of order h
         np.testing.assert_allclose(*lengths, atol=2e-3 * size)
         np.testing.assert_allclose(foot.force, 3.5 * com.linear_acceleration, atol=1e-8 * size)
         carried = 0.5 * sole.linear_acceleration - foot.force
@@ -149,8 +149,8 @@ def test_an_imu_and_a_foot_measure_the_landing_of_a_leg(start):
     assert 50 < touched < 450
 
 
-def test_readings_under_changing_efforts_match_mujocos_forward(start):
-    """MuJoCo gets the state and the efforts of its last tick."""
+def test_readings_under_changing_efforts_equal_sensors_of_mujoco(start):
+    """MuJoCo gets the state of the loop and the efforts of the last tick."""
     m, description = rb.load_urdf(ARM), robot_files.read(ARM)
     theirs = mujoco.MjModel.from_xml_string(ARM)
     theirs.opt.disableflags |= mujoco.mjtDisableBit.mjDSBL_CONTACT
@@ -211,7 +211,7 @@ def test_an_accelerometer_on_a_held_arm_shows_g_from_the_first_state_on(start, n
         assert np.linalg.norm(shown.linear_acceleration) == pytest.approx(G, abs=1e-6)
 
 
-def test_an_accelerometer_on_a_robot_that_falls_shows_zero_after_a_reset(start):
+def test_an_accelerometer_on_a_falling_robot_shows_zero_even_after_a_reset(start):
     m = rb.load_urdf(LEG, floating_base=True)
     suite = Suite(m, robot_files.read(LEG), [ImuSpec("imu", "com")], 1_000_000)
     loop = start(m, **WALKING)
@@ -223,8 +223,8 @@ def test_an_accelerometer_on_a_robot_that_falls_shows_zero_after_a_reset(start):
         np.testing.assert_allclose(shown.linear_acceleration, 0.0, atol=1e-12)
 
 
-def test_a_reading_depends_on_its_state_alone(start):
-    """Other readings before it change no bit, with contact, friction and a closed loop."""
+def test_a_reading_depends_only_on_its_state(start):
+    """Earlier readings of other states change no bit, although the robot has contact."""
     m = rb.load_urdf(LEG, floating_base=True, contact=True)
     specs = [ImuSpec("imu", "com"), ForceTorqueSpec("ankle", "ankle", "sole")]
     description = robot_files.read(LEG, contact=True)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Loops with specialised timesteps move like loops of the engine."""
+"""A loop with specialised steps has the motion of a loop with steps of the engine."""
 
 import dataclasses
 
@@ -23,8 +23,8 @@ from rbdyn_ros.runtime.step_code import StepCode
 from rbdyn_ros.runtime.types import EFFORT, IMPEDANCE, POSITION, Faults, Wrench
 
 LOAD = 1.5, (0.02, -0.01, 0.1), (0.01, 0.012, 0.005, 0.001, 0.0, -0.001)
-#: Tolerance as a share of the largest entry, for rounding over some hundred steps: engine and code
-#: fuse different multiply-adds, and one unit in the last place of 20 rad/s is 4e-15.
+#: Tolerance as a share of the largest entry, for rounding over some hundred steps. Engine and
+#: specialised code fuse different multiply-adds; one unit in the last place of 20 rad/s is 4e-15.
 ROUNDING = 1e-12
 
 
@@ -59,7 +59,7 @@ def moved(loop, ticks=60):
 
 
 def eventful(loop):
-    """Use every command and change that is possible at run time; return the motion."""
+    """Give a loop each kind of command and change; return positions, velocities and efforts."""
     m = loop.m
     every = np.arange(m.nv)
     rows = [moved(loop)]
@@ -78,7 +78,7 @@ def eventful(loop):
     loop.plant.set_faults(Faults.none(m.nv))
     loop.plant.exchange(m)
     rows.append(moved(loop))
-    loop.orders.command(commanded(every, POSITION, 0.1))  # servos
+    loop.orders.command(commanded(every, POSITION, 0.1))  # each joint has a servo
     rows.append(moved(loop))
     return np.concatenate(rows)
 
@@ -93,7 +93,9 @@ def eventful(loop):
         (floating, {}),
     ],
 )
-def test_every_event_moves_the_robot_like_the_engine(start, robot, settings):
+def test_a_specialised_loop_moves_like_the_engine_after_each_command_and_change(
+    start, robot, settings
+):
     m = smoothly(robot())
     settings = dict(settings)
     m.opt.integrator = settings.pop("integrator", "implicit_damping")
@@ -104,13 +106,13 @@ def test_every_event_moves_the_robot_like_the_engine(start, robot, settings):
     assert special.plant._d.step_stage != 0
     assert np.abs(np.diff(expected[:, : m.nq], axis=0)).max() > 1e-4
     within = ROUNDING * max(1.0, np.abs(expected).max())
-    # servos check whether a load is lost, which a rounding error decides on a tumbling robot
+    # on a tumbling robot, rounding decides whether a servo finds that a load is lost
     end = -40 if robot is floating else None
     np.testing.assert_allclose(found[:end], expected[:end], rtol=0.0, atol=within)
 
 
-def test_a_payload_without_its_inertia_would_be_noticed(start):
-    """The comparison is strict: a millionth of the load moves the arm a thousand tolerances."""
+def test_a_tiny_change_of_the_payload_exceeds_the_tolerance(start):
+    """A millionth of a kilogram more moves the arm by over a thousand tolerances."""
     m, ends = bundled_arm(), []
     for more in (0.0, 1e-6):
         loop = start(m, **WALKING, specialize=True)
@@ -120,7 +122,7 @@ def test_a_payload_without_its_inertia_would_be_noticed(start):
     assert np.abs(ends[1] - ends[0]).max() > 1e3 * ROUNDING
 
 
-def test_a_run_repeats_bit_for_bit_with_any_decimation(start):
+def test_a_specialised_run_repeats_bit_for_bit_with_any_decimation(start):
     ends = []
     for decimation in (1, 1, 5):
         settings = WALKING | {"control_decimation": decimation}
@@ -130,7 +132,7 @@ def test_a_run_repeats_bit_for_bit_with_any_decimation(start):
     np.testing.assert_array_equal(ends[0], ends[2])
 
 
-def test_a_diverged_state_is_frozen_until_reset(start):
+def test_a_specialised_loop_with_a_diverged_state_stops_until_a_reset(start):
     loop = start(bundled_arm(), **WALKING, specialize=True)
     loop.orders.command(commanded(0, EFFORT, effort=np.nan))
     loop.time.request_steps(3)
@@ -140,8 +142,8 @@ def test_a_diverged_state_is_frozen_until_reset(start):
     assert np.isfinite(moved(loop, 20)).all()
 
 
-def test_options_changed_after_the_start_have_no_effect(start):
-    """The loop keeps timestep, integrator and passive of its start."""
+def test_options_that_change_after_the_start_of_a_loop_have_no_effect(start):
+    """The loop keeps the timestep and the integrator that the options had at the start."""
     m = bundled_arm()
     loop = start(m, **WALKING, specialize=True)
     m.opt.timestep, m.opt.integrator = 5e-3, "rk4"
@@ -149,7 +151,7 @@ def test_options_changed_after_the_start_have_no_effect(start):
 
 
 @pytest.mark.parametrize("option", ["timestep", "integrator", "passive"])
-def test_a_model_with_other_options_is_refused(start, option):
+def test_an_exchange_for_a_model_with_other_options_is_refused(start, option):
     m = bundled_arm()
     loop = start(m, **WALKING, specialize=True)
     before, other = loop.plant.m, m.replaced()
@@ -159,7 +161,7 @@ def test_a_model_with_other_options_is_refused(start, option):
     assert loop.plant.m is before
 
 
-def test_another_robot_is_refused():
+def test_step_code_refuses_the_model_of_another_robot():
     m = bundled_arm()
     stiff = m.replaced(dof_damping=m.dof_damping + 1.0)
     with refused(ModelError, "other-model", "dof_damping"):
@@ -173,13 +175,13 @@ REFUSED = {
 
 
 @pytest.mark.parametrize("why", REFUSED)
-def test_robots_that_cannot_be_specialised_are_refused(why):
+def test_a_specialised_loop_of_a_robot_without_specialised_code_is_refused(why):
     with refused(ModelError, "not-traceable"):
         Loop(REFUSED[why](), LoopSettings(realtime="off", specialize=True))
 
 
-def test_a_cart_moves_by_the_closed_form(start):
-    """An independent oracle: semi-implicit Euler under a constant force."""
+def test_a_cart_under_a_constant_force_moves_by_the_closed_form(start):
+    """The reference is the closed form of semi-implicit Euler steps."""
     loop = start(rail(), **WALKING, specialize=True)
     loop.orders.command(commanded(0, EFFORT, effort=3.0))
     q = np.array([state.qpos[0] for state in walk(loop, 100)])

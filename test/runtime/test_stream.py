@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""States that compiled code publishes, their bytes, and states that Python publishes."""
+"""Compiled code publishes plain states with the right bytes, and leaves others to Python."""
 
 import ctypes
 import struct
@@ -25,7 +25,7 @@ from rbdyn_ros.runtime.stream import StreamPlan, StreamTopic
 from rbdyn_ros.runtime.types import Command
 from rbdyn_ros.runtime.wakeup import Wakeup
 
-#: A time base whose seconds and nanoseconds both matter [ns].
+#: A time base [ns] to which a few ticks change both the seconds and the nanoseconds.
 BASE = 1_700_000_000_999_500_000
 FUNCTION = ctypes.CFUNCTYPE(
     ctypes.c_int, ctypes.c_void_p, ctypes.POINTER(ctypes.c_int64), ctypes.c_void_p
@@ -33,11 +33,12 @@ FUNCTION = ctypes.CFUNCTYPE(
 
 
 class Streamed:
-    """A paused loop with replaced DDS; messages have a stamp, two positions and a time.
+    """A paused loop whose messages reach Python instead of DDS.
 
     Attributes:
-        messages: (publisher, stamp [ns], numbers) of each message that compiled code published.
-        status: return value of the C function.
+        messages: (publisher, stamp [ns], numbers) of each message that compiled code published,
+            where the numbers are two positions and a time.
+        status: return value of the function that takes a message; 0 is success.
     """
 
     def __init__(self, m, others=(), every=1, fastest=np.inf):
@@ -79,7 +80,7 @@ class Streamed:
         self.wakeup.close()
 
     def python(self):
-        """Publish the next state as Python does, and arm the stream; return the state."""
+        """Read the next state and arm the stream, as Python does; return the state."""
         state = self.readout.next_state(10.0)
         assert state is not None
         self.stream.note()
@@ -87,7 +88,7 @@ class Streamed:
         return state
 
     def carry(self, seconds=1e-3):
-        """Let compiled code publish; return whether a state is left for Python."""
+        """Let compiled code publish for `seconds`; return whether it leaves a state to Python."""
         return stream(self.places, self.wakeup.descriptor, int(seconds * 1e9), np.zeros(8, int))
 
     def stamps(self, publisher=7):
@@ -99,27 +100,27 @@ def arm():
 
 
 def states_of(m, ticks):
-    """Return, by tick, the same states as Python reads them."""
+    """Return the states that Python reads of a loop without a stream, by their tick."""
     with Streamed(m) as plain:
         return {0: plain.readout.latest()} | {s.tick: s for s in walk(plain.loop, ticks)}
 
 
-def test_each_plain_state_is_published_once_with_its_own_numbers():
+def test_compiled_code_publishes_each_plain_state_once_with_its_numbers():
     m = arm()
     states = states_of(m, 20)
     with Streamed(m) as streamed:
         streamed.loop.time.step(20)
         assert not streamed.carry()
         period, found = streamed.loop.period_ns, streamed.messages
-        assert streamed.readout.next_state(0.0) is None  # the state is also read
+        assert streamed.readout.next_state(0.0) is None  # no state is left to read
     assert streamed.stamps() == [BASE + states[k].measured_tick * period for k in range(1, 21)]
     for k, (_, _, numbers) in enumerate([each for each in found if each[0] == 7], 1):
         assert numbers == [*states[k].measured[:2], states[k].time]
     assert streamed.stamps(8) == [BASE + k * period for k in range(2, 21, 2)]
-    assert [who for who, _, _ in found] == [7, 7, 8] * 10  # in the order of the table
+    assert [who for who, _, _ in found] == [7, 7, 8] * 10  # order of topics
 
 
-def test_commands_due_in_python_are_left_to_python_in_order():
+def test_compiled_code_leaves_ticks_with_other_publishers_to_python():
     with Streamed(arm(), others=(5, 7)) as streamed:
         streamed.loop.time.step(16)
         ticks = []
@@ -131,7 +132,7 @@ def test_commands_due_in_python_are_left_to_python_in_order():
     assert [(stamp - BASE) // period for stamp in streamed.stamps()] == plain
 
 
-def test_the_newest_published_state_and_the_newest_kept_state_are_known():
+def test_a_stream_knows_its_newest_published_state_and_its_newest_kept_state():
     with Streamed(arm(), every=3) as streamed:
         stream = streamed.stream
         assert (stream.last, stream.kept, stream.kept_tick) == ((0, 0), None, -1)
@@ -145,7 +146,7 @@ def test_the_newest_published_state_and_the_newest_kept_state_are_known():
         assert (stream.kept, stream.kept_tick) == (None, -1)
 
 
-def test_a_reset_and_a_clamped_effort_are_left_to_python():
+def test_compiled_code_leaves_a_reset_and_a_clamped_effort_to_python():
     m = arm()
     with Streamed(m) as streamed:
         streamed.loop.plant.reset(time=True)
@@ -156,14 +157,14 @@ def test_a_reset_and_a_clamped_effort_are_left_to_python():
         assert streamed.carry()
         assert streamed.messages == []
         assert streamed.python().saturated == 0
-        assert not streamed.carry()  # the state is no longer new
+        assert not streamed.carry()  # Python has published it
         assert len(streamed.stamps()) == 2
         streamed.loop.time.pause(False)
         assert streamed.carry(30.0)
         assert not streamed.python().paused
 
 
-def test_a_loaded_state_of_a_later_tick_is_left_to_python():
+def test_compiled_code_leaves_a_loaded_state_to_python():
     with Streamed(arm()) as streamed:
         streamed.loop.time.step(5)
         assert not streamed.carry()
@@ -177,7 +178,7 @@ def test_a_loaded_state_of_a_later_tick_is_left_to_python():
     assert (state.epoch, state.tick) == (2, 5)
 
 
-def test_a_state_faster_than_the_limit_is_left_to_python():
+def test_compiled_code_leaves_a_state_beyond_the_limit_of_speed_to_python():
     m = arm()
     fall = [np.abs(states_of(m, 4)[k].qvel).max() for k in range(1, 5)]
     assert fall == sorted(fall)
@@ -187,7 +188,7 @@ def test_a_state_faster_than_the_limit_is_left_to_python():
         assert streamed.python().tick == 3
 
 
-def test_a_message_that_is_refused_is_left_to_python():
+def test_compiled_code_leaves_a_state_to_python_if_dds_refuses_its_message():
     with Streamed(arm()) as streamed:
         streamed.status = 1
         streamed.loop.time.step(2)
@@ -197,7 +198,7 @@ def test_a_message_that_is_refused_is_left_to_python():
         assert streamed.readout.next_state(0.0).tick == 1
 
 
-def test_nothing_is_published_while_another_thread_has_the_lock():
+def test_compiled_code_publishes_nothing_while_another_thread_has_the_lock():
     m = arm()
     with Streamed(m) as free, Streamed(m) as locked:
         free.places = np.concatenate([free.places, locked.places])
@@ -208,14 +209,14 @@ def test_nothing_is_published_while_another_thread_has_the_lock():
             thread.start()
             while not free.messages:
                 time.sleep(1e-3)
-            time.sleep(0.05)  # the next message belongs to the other robot
+            time.sleep(0.05)  # the next message is of the locked loop
             assert locked.messages == []
             assert thread.is_alive()
         thread.join()
         assert len(locked.stamps()) == 1
 
 
-def test_another_model_is_left_to_python_until_it_is_armed_again():
+def test_compiled_code_leaves_a_new_model_to_python_until_the_stream_is_armed():
     m = arm()
     with Streamed(m) as streamed:
         streamed.loop.time.step(2)

@@ -31,24 +31,24 @@ def timing(lateness, work=(3,), ticks=None, overruns=0, active_ns=None):
 
 @pytest.mark.parametrize("percent", [1, 50, 90, 99, 100])
 @pytest.mark.parametrize("n", [1, 2, 99, 100, 101, 700])
-def test_percentiles_agree_with_numpy(n, percent):
+def test_percentiles_of_a_histogram_equal_percentiles_of_numpy(n, percent):
     values = np.random.default_rng(n).integers(0, 500, n)
     expected = np.percentile(values, percent, method="inverted_cdf")
     assert percentile(histogram(values), percent) == expected
 
 
-def test_an_empty_histogram_has_zeros():
+def test_the_statistics_of_an_empty_histogram_are_zero():
     empty = np.zeros(5, np.int64)
     assert percentile(empty, 99) == mean(empty) == deviation(empty) == 0.0
 
 
-def test_mean_and_deviation_agree_with_numpy():
+def test_mean_and_deviation_of_a_histogram_equal_numpy():
     values = np.random.default_rng(0).integers(0, 300, 1000)
     assert mean(histogram(values)) == pytest.approx(values.mean() + 0.5, abs=1e-9)
     assert deviation(histogram(values)) == pytest.approx(values.std(), abs=1e-9)
 
 
-def test_timing_counts_from_the_start():
+def test_a_timing_has_the_statistics_since_the_start_of_the_loop():
     values = [*range(100)]
     found = timing(values, [7] * 99 + [20], ticks=1000, overruns=3, active_ns=2_000_000_000)
     assert (found.ticks, found.overruns) == (1000, 3)
@@ -68,11 +68,11 @@ def test_the_histograms_of_a_timing_are_copies():
     assert found.histogram[5] == found.step_histogram[5] == 1
 
 
-def test_the_factor_without_run_time_is_zero():
+def test_the_real_time_factor_without_run_time_is_zero():
     assert timing([], ticks=0).real_time_factor == 0.0
 
 
-def test_a_window_covers_the_time_after_its_start():
+def test_a_window_has_the_statistics_since_the_last_call():
     early, late = [10] * 50 + [900], [30] * 99 + [60]
     window = Window()
     first = timing(early, [5], overruns=1)
@@ -93,18 +93,18 @@ def test_the_largest_value_of_a_window_is_exact_if_it_is_a_new_maximum():
     assert after.since(before).worst == 70.4
 
 
-def test_a_worst_time_beyond_the_last_bin_is_the_worst_time_since_the_start():
+def test_the_worst_time_of_a_window_may_be_older_if_it_exceeds_the_last_bin():
     before, after = timing([50_000]), timing([50_000, 20_000])
     assert after.since(before).worst == 50_000.0
 
 
-def test_a_window_of_paused_time_is_empty():
+def test_the_statistics_of_a_window_of_paused_time_are_zero():
     first = timing([10, 20])
     found = timing([10, 20]).since(first)
     assert (found.ticks, found.real_time_factor, found.p99, found.worst) == (0, 0.0, 0.0, 0.0)
 
 
-def test_a_restarted_loop_counts_from_its_start():
+def test_a_window_after_a_restart_covers_the_time_since_the_restart():
     old, new = timing([10] * 5), timing([20] * 3)
     assert new.since(old) is new
 
@@ -125,11 +125,11 @@ def test_coarse_bins_count_every_value_once():
     }
 
 
-def test_coarse_bins_agree_with_the_histogram_of_numpy():
+def test_coarse_bins_equal_a_histogram_of_numpy():
     values = np.random.default_rng(1).integers(0, 10_000, 500)
     found = coarse(histogram(values))
     bounds = [0, *found]
     expected = np.histogram(values, [*bounds[:-1], bounds[-1]])[0]
-    # the missing bins are empty, so wider bins have the same counts
+    # `coarse` omits empty bins, so wider bins have the same counts
     np.testing.assert_array_equal(list(found.values()), expected)
     assert sum(found.values()) == 500

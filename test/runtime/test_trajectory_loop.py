@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Trajectories: sampling against SciPy, tracking, ending, replacing."""
+"""The loop samples trajectories like SciPy, tracks them, ends them and replaces them."""
 
 import numpy as np
 import pytest
@@ -21,14 +21,14 @@ RNG = np.random.default_rng(6)
 
 
 def wild(order, dofs=(0,), times=(0.0, 0.013, 0.1, 0.1205, 0.3)):
-    """Return a trajectory with unrelated positions, velocities and accelerations."""
+    """Return a trajectory of random positions, velocities and accelerations."""
     shape = len(times), len(dofs)
     rows = (RNG.uniform(-1, 1, shape), RNG.uniform(-5, 5, shape), RNG.uniform(-50, 50, shape))
     return TrajectoryOrder(np.array(dofs), np.array(times), *rows, order)
 
 
 def smooth(dofs, goals, times=(0.15, 0.4), order=5):
-    """Return a trajectory to a goal that rests at all its points."""
+    """Return a trajectory to a goal with zero velocity and acceleration at all points."""
     goals = np.atleast_1d(goals)
     positions = np.outer(np.linspace(1.0 / len(times), 1.0, len(times)), goals)
     zeros = np.zeros(positions.shape)
@@ -36,7 +36,7 @@ def smooth(dofs, goals, times=(0.15, 0.4), order=5):
 
 
 @pytest.mark.parametrize("order", [1, 3, 5])
-def test_trajectories_agree_with_scipy(order):
+def test_samples_of_a_trajectory_equal_samples_of_scipy(order):
     dofs = (6, 1, 3)
     trajectory = wild(order, dofs)
     s = Shared(bundled_arm())
@@ -67,8 +67,8 @@ def test_trajectories_agree_with_scipy(order):
 
 
 @pytest.mark.parametrize("order", [1, 3, 5])
-def test_the_robot_tracks_a_trajectory(start, order):
-    """A smooth trajectory is tracked up to the error of the time steps."""
+def test_an_arm_tracks_a_smooth_trajectory(start, order):
+    """The error of the positions is at most the error of the timesteps."""
     m = bundled_arm()
     begin = np.array([0.0, 0.9, 0.2, 0.4, 0.1, -0.5, 0.3])
     loop = start(m, begin, **WALKING)
@@ -86,7 +86,7 @@ def test_the_robot_tracks_a_trajectory(start, order):
 def test_a_trajectory_starts_from_the_present_reference(start):
     loop = start(rail(limit=rb.Limit(velocity=0.25)), **WALKING)
     loop.orders.command(commanded(0, POSITION, 5.0))
-    walk(loop, 100)  # the reference is ahead of the joint, at 0.25 m/s
+    walk(loop, 100)  # the reference moves at 0.25 m/s, ahead of the joint
     aim = 100 * 0.25 * H
     loop.orders.track(smooth(0, 0.0, (0.4,)))
     walk(loop, 1)
@@ -94,7 +94,7 @@ def test_a_trajectory_starts_from_the_present_reference(start):
 
 
 def test_a_trajectory_continues_the_trajectory_that_it_replaces(start):
-    """Replacing a trajectory in motion causes no jump of position or velocity."""
+    """A new trajectory during a motion causes no jump of position or velocity."""
     loop = start(rail(), **WALKING)
     straight = TrajectoryOrder([0], [0.0, 1.0], [[0.0], [0.5]], [[0.5], [0.5]], [[0.0], [0.0]], 3)
     loop.orders.track(straight)
@@ -107,8 +107,8 @@ def test_a_trajectory_continues_the_trajectory_that_it_replaces(start):
     assert after == pytest.approx(expected, rel=5e-3)
 
 
-def test_a_trajectory_may_be_replaced_in_every_tick(start):
-    """In a stream of trajectories each continues the previous one."""
+def test_a_new_trajectory_in_every_tick_continues_the_last_trajectory(start):
+    """Each trajectory begins with the position, velocity and acceleration of the last."""
     loop = start(rail(), **WALKING)
     position = speed = acceleration = np.zeros(1)
     for _ in range(200):
@@ -120,7 +120,7 @@ def test_a_trajectory_may_be_replaced_in_every_tick(start):
     assert position[0] > 0.01
 
 
-def test_a_trajectory_from_rest_starts_at_the_joints_position(start):
+def test_a_trajectory_from_rest_starts_at_the_position_of_the_joint(start):
     loop = start(rail(), np.array([0.4]), **WALKING)
     loop.orders.track(smooth(0, 0.4, (0.2,)))
     assert {s.qpos[0] for s in walk(loop, 250)} == {0.4}
@@ -136,7 +136,7 @@ def test_a_command_ends_a_trajectory_for_its_dof(start):
     loop.orders.track(smooth([0, 4], [0.5, 0.5]))
     walk(loop, 100)
     loop.orders.command(commanded(0, EFFORT, effort=0.25))
-    states = walk(loop, 1000)  # the motion of the other joint is a load for the servo
+    states = walk(loop, 1000)  # the servo's load varies with the motion
     assert {s.effort[0] for s in states} == {0.25}
     assert states[0].tracking
     assert not states[-1].tracking
@@ -152,7 +152,7 @@ def test_a_command_sent_before_a_trajectory_does_not_end_it(start):
     assert states[-1].qpos[0] == pytest.approx(0.3, abs=1e-6)
 
 
-def test_the_end_of_a_trajectory_is_held_without_expiry(start):
+def test_a_joint_holds_the_end_of_a_trajectory_without_expiry(start):
     loop = start(rail(), **WALKING | {"command_timeout": 0.01})
     loop.orders.track(smooth(0, 0.3))
     states = walk(loop, 900)
@@ -162,7 +162,7 @@ def test_the_end_of_a_trajectory_is_held_without_expiry(start):
 
 
 @pytest.mark.parametrize("how", ["stop", "other"])
-def test_a_stopped_trajectory_holds_its_last_reference(start, how):
+def test_a_joint_holds_the_last_reference_of_a_stopped_trajectory(start, how):
     loop = start(bundled_arm(), **WALKING)
     loop.orders.track(smooth([2], 0.6))
     walk(loop, 200)
@@ -170,7 +170,7 @@ def test_a_stopped_trajectory_holds_its_last_reference(start, how):
     assert led > 0.1
     loop.orders.stop_tracking() if how == "stop" else loop.orders.track(smooth([5], 0.1))
     last = walk(loop, 600)[-1]
-    assert last.qpos[2] == pytest.approx(led, abs=2e-3)  # it moves for at most one more tick
+    assert last.qpos[2] == pytest.approx(led, abs=2e-3)  # at most one tick more
     assert last.stale == (6 if how == "stop" else 5)
 
 
@@ -191,7 +191,7 @@ def test_a_reset_ends_a_trajectory(start):
     assert (state.tracking, state.qpos[0], state.stale) == (False, 0.0, 1)
 
 
-def test_a_reset_of_time_does_not_move_a_trajectory(start):
+def test_a_reset_of_time_does_not_change_the_course_of_a_trajectory(start):
     def end(*, anew):
         loop = start(rail(), **WALKING)
         loop.orders.track(smooth(0, 0.6))
@@ -202,11 +202,11 @@ def test_a_reset_of_time_does_not_move_a_trajectory(start):
     assert end(anew=True) == end(anew=False)
 
 
-def test_trajectories_stay_in_memory_while_in_use(start):
-    """The loop reads arrays of Python, which must exist until the next trajectory is in force."""
+def test_trajectories_stay_in_memory_while_the_loop_needs_them(start):
+    """The loop reads arrays of Python, which must exist until the next trajectory begins."""
     loop = start(bundled_arm(), command_timeout=1e6)
     for k in range(200):
-        # allocated and freed in between: a freed trajectory would contain these numbers
+        # new arrays would overwrite the memory of a freed trajectory with these numbers
         assert np.full(5000, 1e30).sum() > 0.0
         loop.orders.track(smooth(np.arange(7), np.full(7, 0.01 * (k % 3)), (0.3, 0.6)))
     state = loop.readout.latest()

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Helpers of the tests: robots, generated trees, other engines, comparison."""
+"""Helpers of the tests: robots, generated trees, other engines and comparisons."""

@@ -76,7 +76,7 @@ void * ending_new(const double * gains)
   return parts;
 }
 
-/// Return the phase, or -1 for silence.
+/// Write the efforts to `out`; return the phase, or -1 if no effort is commanded.
 int ending_see(EndingParts * parts, const double * q, const double * v, double dt, double * out)
 {
   Dofs effort{};
@@ -102,7 +102,7 @@ void * gate_new(double acceleration, double blend_time, const double * rows)
   return gate;
 }
 
-/// Judge a state at a time [ns] of both clocks; return whether it was dropped.
+/// Judge a state at a time [ns] of both clocks; return whether the state was dropped.
 int gate_judge(ArmLoopState * gate, const double * q, const double * v, double time, double * out)
 {
   const State state = state_of(q, v);
@@ -169,7 +169,8 @@ int arm_start(
   return int(reason.refusal);
 }
 
-/// steady: steady clock [s]; felt: measured efforts; effort: in and out.
+/// Update the arm. `steady` is the steady clock [s], `felt` has the measured efforts, and `effort`
+/// has the last efforts before the call and the new efforts after it.
 int arm_update(
   Arm * arm, const double * q, const double * v, const double * felt, int readable,
   const double * reference, double period, double steady, double * effort)
@@ -201,7 +202,7 @@ int arm_fault(Arm * arm, double * out)
   return int(arm->phase());
 }
 
-/// Return the number of the newest refusal; write its sentence, of less than 1000 characters.
+/// Return the number of the newest refusal, and write its sentence of less than 1000 characters.
 int arm_event(Arm * arm, char * out)
 {
   const Reason reason = arm->event();
@@ -209,7 +210,7 @@ int arm_event(Arm * arm, char * out)
   return int(reason.refusal);
 }
 
-/// Put the arm into this state, as if it had got there without an effort.
+/// Move the arm to positions q with velocities v, and record no effort for this change.
 void arm_kick(Arm * arm, const double * q, const double * v)
 {
   ArmLoopState & loop = arm->*place_of_loop;

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Kernels of an arm that are called one by one, without its loop."""
+"""Call single kernels of an arm without the loop of the arm."""
 
 import numpy as np
 
@@ -11,19 +11,19 @@ SEE, STOP, COAST = map(Entry, (endings.see, endings.stop_blindly, coasting.coast
 
 
 class Stopping(BlindArm):
-    """A BlindArm whose attribute `effort` (nv,) has the efforts computed last."""
+    """A BlindArm; its attribute `effort` (nv,) has the last computed efforts."""
 
     def __init__(self, arm, settings, limits):
         super().__init__(arm, settings, limits)
         self.effort = np.zeros(arm.m.nv)
 
     def see(self, time, qpos, qvel, dt):
-        """Return the efforts for a valid state, or None for silence."""
+        """Return the efforts (nv,) for a valid state, or None if no effort is commanded."""
         sends = SEE.call(*self.at, time, qpos, qvel, dt, self.effort)
         return self.effort if sends else None
 
     def stop(self, now, time, qpos, qvel, overdue=0.0):
-        """Return the efforts without valid states, or None for silence."""
+        """Return the efforts (nv,) without valid states, or None if no effort is commanded."""
         sends = STOP.call(*self.at, now, overdue, time, qpos, qvel, self.effort)
         return self.effort if sends else None
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Helpers for tests of unmodified clients of control boxes, each in a process of its own."""
+"""Helpers for tests of unmodified clients of control boxes; each client has its own process."""
 
 import json
 import subprocess
@@ -24,7 +24,7 @@ obstacles:
 
 
 def result(script, *words, timeout=300):
-    """Run a client with a task; return the JSON object in its last line of output."""
+    """Run a script of a client; return the JSON object in the last line of its output."""
     words = [sys.executable, str(script), address(), *words]
     done = subprocess.run(words, capture_output=True, text=True, timeout=timeout, check=False)
     assert done.returncode == 0, done.stderr
@@ -32,7 +32,7 @@ def result(script, *words, timeout=300):
 
 
 def standing(arm):
-    """Wait until time has stopped for a second; return the last state."""
+    """Wait until simulated time has stopped for 1 s of wall time; return the last state."""
     tick, since = -1, time.monotonic()
     while time.monotonic() - since < 1.0:
         state = arm.loop.readout.latest()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Generated C of a robot as functions of NumPy arrays."""
+"""Compile the generated C code of a robot, and call its functions with NumPy arrays."""
 
 import ctypes
 
@@ -14,7 +14,7 @@ from support.c_compilers import STRICT, run
 
 
 def code_of(m, *functions, real=DOUBLE, prefix="robot", **more):
-    """Return the code of some functions of a robot; `more` are arguments of Wanted."""
+    """Return generated C code of functions of a robot; `more` are further arguments of Wanted."""
     return CProject(m, prefix, real, c_functions(m, Wanted(functions, **more)))
 
 
@@ -37,11 +37,11 @@ class Library:
         self.kind = code.real.info.dtype
 
     def call(self, name, given, same=()):
-        """Return the outputs of a function by C name, for input arrays by name in the Model.
+        """Return the outputs of a C function by their C names.
 
         Args:
             name: name of the function.
-            given: the arrays; arrays that are not inputs are ignored.
+            given: arrays by name; arrays that are not inputs are ignored.
             same: C names of outputs; output k shares the memory of input k.
         """
         function, m = self.functions[name], self.code.m

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The C compilers of this machine with strict options, and libraries built by them."""
+"""The C compilers of this machine with strict options, and libraries that they build."""
 
 import ctypes
 import shutil
@@ -32,7 +32,7 @@ def run(*words):
 
 
 def compiled(compiler, text, folder, *more):
-    """Return the library compiled from a source, without a warning."""
+    """Compile a source without a warning; return the library."""
     source, library = folder / "source.c", folder / "library.so"
     source.write_text(text)
     run(compiler, *STRICT, *more, "-O1", "-fPIC", "-shared", source, "-lm", "-o", library)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The geometries of a Model in coal, the collision library of Pinocchio: a test of distances."""
+"""The geometries of a Model in coal, Pinocchio's collision library, as reference for distances."""
 
 import coal
 import numpy as np
@@ -7,7 +7,7 @@ from scipy.spatial import ConvexHull
 
 from rbdyn_ros.model.geometry.geoms import GeomType
 
-#: Tolerance of coal, far below the compared distances; its default is 1e-6.
+#: Tolerance of coal, far below the compared distances; coal's default is 1e-6.
 TOLERANCE = 1e-12
 
 
@@ -63,17 +63,17 @@ class CoalTwin:
         ]
 
     def pose(self, d, g):
-        """Return position and rotation of a geometry; d.xpos and d.xmat must be up to date."""
+        """Return a geometry's position and rotation; d.xpos and d.xmat must belong to d.qpos."""
         i = self.m.geom_bodyid[g]
         R = d.xmat[i].reshape(3, 3)
         return d.xpos[i] + R @ self.m.geom_pos[g], R @ self.m.geom_mat[g].reshape(3, 3)
 
     def distance(self, d, g, h):
-        """Return the signed distance of two geometries, and the normal."""
+        """Return the signed distance [m] of two geometries, and the normal (3,)."""
         return self.between(g, h, *self.pose(d, g), *self.pose(d, h))
 
     def between(self, g, h, p, R, q, T):
-        """Return distance and normal of geometries at positions p, q with rotations R, T."""
+        """Return distance and normal of g at pose (p, R) and h at pose (q, T)."""
         self.result.clear()
         R, T = np.reshape(R, (3, 3)), np.reshape(T, (3, 3))
         at = coal.Transform3s(R, p), coal.Transform3s(T, q)
@@ -83,7 +83,7 @@ class CoalTwin:
         return dist, np.array(self.result.normal)
 
     def distances(self, d):
-        """Return distance and normal of each pair of distance_geom, by names."""
+        """Return the distance and normal of each pair in distance_geom, by the pair's names."""
         names = self.m.geom_names
         return {
             (names[g], names[h]): self.distance(d, g, h) for g, h in self.m.distance_geom.tolist()

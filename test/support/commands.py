@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Run the command `rbdyn`: in this process, where the engine is warm, or in a new process."""
+"""Run the command `rbdyn` in this process, whose engine is compiled, or in a new process."""
 
 import contextlib
 import io
@@ -21,14 +21,14 @@ class Screen(io.StringIO):
 
 
 def run(*words, screen=False):
-    """Run a command in this process; return its status and output, and note its refusal."""
+    """Run a command in this process, and record its refusal; return its status and output."""
     out, err = io.StringIO(), Screen() if screen else io.StringIO()
     with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
         try:
             main(list(map(str, words)))
         except SystemExit as end:
             status = end.code
-            if isinstance(status, str):  # as sys.exit treats a text
+            if isinstance(status, str):  # sys.exit treats a text in the same way
                 err.write(f"{status}\n")
                 status = 1
     if status in (1, 2) and err.getvalue():
@@ -37,7 +37,7 @@ def run(*words, screen=False):
 
 
 def run_process(*words):
-    """Run a command in a process of its own, as a user does."""
+    """Run a command in a new process, as a user does; return the completed process."""
     command = [*AS_A_PROCESS, *map(str, words)]
     done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
     # a process with an empty cache prints this line

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Comparison by the largest entry, remembering the worst error of every kind of comparison."""
+"""Compare arrays relative to their largest entry, and store the worst error of each kind."""
 
 import dataclasses
 
@@ -7,14 +7,14 @@ import numpy as np
 
 EPS = np.finfo(float).eps
 
-#: By kind of comparison: (error / tolerance, error, field, where), shown at the end of a run.
+#: The worst (error / tolerance, error, field, where) by kind, shown at the end of a run.
 WORST = {}
 
 
 def relative_error(ours, theirs, least=0.0):
     """Return the largest difference over the largest entry of `theirs`; inf for NaN and infinity.
 
-    `least` is a lower bound of the largest entry, for results that may cancel to zero.
+    The difference is divided by `least` if the largest entry is smaller, because it may be zero.
     """
     ours, theirs = np.asarray(ours, float), np.asarray(theirs, float)
     assert ours.shape == theirs.shape, f"shape {ours.shape} instead of {theirs.shape}"
@@ -28,7 +28,7 @@ def relative_error(ours, theirs, least=0.0):
 
 
 class Comparison:
-    """Collect the fields of a case that differ; the end of the `with` block reports them."""
+    """Collect the fields of a case that differ, and report them at the end of the `with` block."""
 
     def __init__(self, kind, where):
         self.kind, self.where, self.failures = kind, where, []
@@ -60,12 +60,12 @@ def _place(ours, theirs):
 
 
 def with_inverse(least, M, factor):
-    """Return the tolerance of results of M^-1: 64 factor cond(M) eps, but at least `least`."""
+    """Return the tolerance of results of M^-1: 64 factor cond(M) eps, and at least `least`."""
     return max(least, 64.0 * factor * np.linalg.cond(M) * EPS) if M.size else least
 
 
 def arrays_in(result):
-    """Return all arrays in a result: an array, or a nest of tuples, lists, dicts, dataclasses."""
+    """Return all arrays in a result: an array, or nested tuples, lists, dicts and dataclasses."""
     if isinstance(result, np.ndarray):
         return [result]
     if isinstance(result, dict):
@@ -77,7 +77,7 @@ def arrays_in(result):
 
 
 def assert_apart(results, *others):
-    """Check that no array in the results shares memory with another array in them or `others`."""
+    """Check that no array in `results` shares memory with another array of either argument."""
     found = [array for result in results for array in arrays_in(result) if array.size]
     for k, array in enumerate(found):
         for other in (*found[:k], *others):

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs with NUMBA_DISABLE_JIT=1: derivatives of the smooth kernels by complex steps.
+"""Compute derivatives of the smooth kernels by complex steps; it needs NUMBA_DISABLE_JIT=1.
 
     python -m support.complex_step MODEL_AND_DATA.pickle RESULT.pickle
 
-For a tiny h, f(x + i h) = f(x) + i h f'(x) up to rounding: without a difference no digit is lost.
+For a tiny h, f(x + i h) = f(x) + i h f'(x) up to rounding. No difference loses digits.
 The result holds the derivatives of qfrc_inverse by position and by velocity, and of qacc.
 """
 
@@ -27,7 +27,7 @@ TINY = 1e-150
 
 
 def complex_copy(m, d):
-    """Return a namespace with the arrays of d as complex numbers."""
+    """Return a namespace with complex copies of the arrays of d."""
     s = types.SimpleNamespace(model=m, **{name: getattr(d, name) for name in DATA_STAGES})
     for field in DATA_FIELDS:
         if field.inside:
@@ -40,7 +40,7 @@ def complex_copy(m, d):
 
 
 def displace(m, s, k):
-    """Move s.qpos along dof k by i TINY; the rate of a quaternion q is q (0, u / 2).
+    """Move s.qpos by i TINY along dof k; a quaternion q has the rate q (0, u / 2).
 
     Joint types with other rates, such as yaw-pitch-roll, are not supported.
     """
@@ -74,7 +74,7 @@ def forward(m, s):
 
 
 def slopes(m, d, f):
-    """Return the derivatives by position and by velocity, (nv, nv) each."""
+    """Return the derivatives of f by position and by velocity, (nv, nv) each."""
     by_position, by_velocity = np.zeros((m.nv, m.nv)), np.zeros((m.nv, m.nv))
     for k in range(m.nv):
         s = complex_copy(m, d)

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The contact forces of a step, from an independent solution of a convex problem.
+"""Compute the contact forces of a step independently, by the solution of a convex problem.
 
 The equations are those of docs/explanation/contact_forces.md. From the engine
-come only the contact points, the dynamics without contact and the constants of the law.
+come only the contact points, the dynamics without contact, and the constants of the contact law.
 """
 
 from dataclasses import dataclass
@@ -24,20 +24,21 @@ from rbdyn_ros.model.geometry.geoms import GeomType
 
 @dataclass
 class Problem:
-    """One step: velocities u = free + G f of n contacts, normal first, and their laws.
+    """The problem of one step: velocities u = free + G f (4 n) of n contacts, and force laws.
 
-    Friction has three components: two forces at the centre of the contact's patch, and its torque
-    over the radius of the patch. The velocity of the third is the radius times the spin.
+    A contact has a normal component and three components of friction: two forces at the centre of
+    the contact's patch, and the torque over the radius of the patch. The velocity of the third
+    component of friction is the radius times the spin.
 
     Attributes:
         free: (n, 4) velocities in the middle of the step without contact forces.
-        G: (4 n, 4 n) change of velocity in a step by force.
+        G: (4 n, 4 n) change of the velocities in a step per force.
         push, slope: (n,) constants of the law f_n = max(0, push - slope u_n).
         memory: (n, 3) remembered friction.
-        grip: (n,) D of the law f_t = memory - D u_t, shortened to the radius mu f_n.
-        mu: friction coefficients.
-        frames: (n, 3, 3), rows: normal and two tangents.
-        levers: (n, 3), contact_lever in these frames.
+        grip: (n,) constant D of the law f_t = memory - D u_t, where |f_t| is at most mu f_n.
+        mu: (n,) friction coefficients.
+        frames: (n, 3, 3) axes of the contacts as rows: the normal and two tangents.
+        levers: (n, 3) contact_lever in these axes [m].
     """
 
     free: np.ndarray
@@ -52,9 +53,9 @@ class Problem:
 
 
 def problem(m, start, end):
-    """Return the problem of the step from a state, for the integrators without Coriolis terms.
+    """Return the Problem of a step, for integrators without derivatives of Coriolis forces.
 
-    The contact points come from the step from `start` to `end`.
+    The step leads from the Data `start` to the Data `end`, which has the contact points.
     """
     d, h = start.copy(), m.opt.timestep
     A = rb.mass_matrix(m, d)
@@ -94,7 +95,7 @@ def problem(m, start, end):
 
 
 def _bias_in_kick(m, d):
-    """Return the bias force of a step; some bodies in flight have no gyroscopic torque in it."""
+    """Return the bias force (nv,) of a step, without gyroscopic torque for some flying bodies."""
     bias = d.qfrc_bias.copy()
     for i in m.flight_bodyid[d.flight_mode[m.flight_bodyid] != PLAIN]:
         k, world = m.body_dofadr[i], m.body_mat[i].reshape(3, 3)
@@ -115,7 +116,7 @@ def _frame(normal):
 
 
 def _remembered(start, keys):
-    """Return the remembered force and torque of contacts.
+    """Return the remembered force and torque (2, 3) of each contact.
 
     New contacts of a pair share the forces of its lost contacts.
     """
@@ -135,13 +136,13 @@ def _remembered(start, keys):
 
 
 def _turned(m, d, c, force):
-    """Rotate a force from the axes of geom1's body to world axes."""
+    """Return a force (3,) in world axes, given in the axes of the body of the contact's geom1."""
     body = m.geom_bodyid[d.contact_geom[c, 0]]
     return d.xmat[body].reshape(3, 3) @ force
 
 
 def _rows(m, d, c, frame):
-    """Return the Jacobian (4, nv) of a contact: normal velocity, then velocities of friction."""
+    """Return the Jacobian (4, nv) of a contact's normal velocity and velocities of friction."""
     rows, radius = np.zeros((4, m.nv)), frame[0] @ d.contact_lever[c]
     for sign, body in _sides(m, d, c):
         J = rb.frame_jacobian(m, d, m.body_names[body], "world")
@@ -152,22 +153,22 @@ def _rows(m, d, c, frame):
 
 
 def _sides(m, d, c):
-    """Return the sign and the body of each moving side of a contact."""
+    """Return the sign and the number of each moving body of a contact."""
     one, two = m.geom_bodyid[d.contact_geom[c]]
     return ((1.0, two), (-1.0, one)) if one > 0 else ((1.0, two),)
 
 
 def _points(m, d, c, body):
-    """Return the contact point on a body at the start of the step, and the point of friction."""
+    """Return a body's contact point and point of friction (3,) at the start of the step."""
     x = d.contact_pos[c]
-    if d.contact_time[c] != 0.0:  # use the arms at the time of the impact
+    if d.contact_time[c] != 0.0:  # the contact begins in this step: use the arms at its time
         arm = d.contact_arm1 if body == m.geom_bodyid[d.contact_geom[c, 0]] else d.contact_arm2
         x = d.subtree_com[m.body_rootid[body]] + arm[c]
     return x, x + np.cross(d.contact_lever[c], d.contact_normal[c])
 
 
 def _bent(m, d, c, frame):
-    """Return the rate (3,) of the velocities of friction at constant joint velocities."""
+    """Return the time derivative (3,) of the velocities of friction at constant qvel."""
     (one, two), normal = d.contact_geom[c], d.contact_normal[c]
     a = w = turning = np.zeros(3)
     for sign, body in _sides(m, d, c):
@@ -178,7 +179,7 @@ def _bent(m, d, c, frame):
 
 
 def _arc(m, d, body, x):
-    """Return the acceleration of a point at constant qvel, and the body's spin and its rate."""
+    """Return a point's acceleration, and the body's spin and angular acceleration, at qacc = 0."""
     name = m.body_names[body]
     w, v = np.split(rb.frame_jacobian(m, d, name, "world") @ d.qvel, 2)
     turning, a = np.split(rb.frame_jacobian_dot(m, d, name, "world") @ d.qvel, 2)
@@ -190,7 +191,7 @@ def _arc(m, d, body, x):
 
 
 def _compliance(m, d, one, two, normal):
-    """Return the shift of a contact per rad of rotation of the surfaces (3, 3): their radius."""
+    """Return the matrix (3, 3) of a contact's shift [m] per rad of rotation of the surfaces."""
     radii = m.geom_radius[[one, two]]
     if radii.any():
         return np.eye(3) / np.sum(1.0 / radii[radii > 0.0])
@@ -206,7 +207,7 @@ def _compliance(m, d, one, two, normal):
 
 
 def _surfaces(m, pairs):
-    """Return k, b, D and mu of all pairs."""
+    """Return stiffness k, damping b, friction constant D and coefficient mu of all pairs."""
     roots = [tuple(m.body_rootid[m.geom_bodyid[g]] for g in pair) for pair in pairs]
     groups = {root: {root} for pair in roots for root in pair if root > 0}
     for one, two in roots:
@@ -218,7 +219,7 @@ def _surfaces(m, pairs):
 
 
 def _surface(m, geom1, geom2, heaviest):
-    """Return k, b, D and mu of a pair, near-rigid or with a time constant."""
+    """Return k, b, D and mu of a pair, whose contact is near-rigid or has a time constant."""
     h, moving = m.opt.timestep, [geom2, geom1] if m.geom_bodyid[geom1] > 0 else [geom2]
     trees = [m.body_subtreemass[m.body_rootid[m.geom_bodyid[g]]] for g in moving]
     masses = [max(m.geom_mass0[g], SHARE * tree) for g, tree in zip(moving, trees, strict=True)]
@@ -239,13 +240,13 @@ def _surface(m, geom1, geom2, heaviest):
 
 
 def check_law(m, start, d, rarely=None):
-    """Check the forces that a step has written; return the largest normal force.
+    """Check the contact forces of a step; return the largest normal force [N].
 
     The forces satisfy Signorini's condition and the friction cone. If a contact slips so fast that
-    its memory no longer counts, friction is opposite to the slip: maximum dissipation. `solve`,
-    with friction limited by mu times the written normal forces, finds the same forces up to the
-    error of the step, 5e-7 of the law, unless many passes made contacts softer. If `rarely` is a
-    list, larger errors are appended to it, as shares of the largest force, instead of a failure.
+    its memory no longer counts, friction is opposite to the slip. `solve` limits friction by mu
+    times the normal forces of the step, and finds the same forces up to the step's error of 5e-7,
+    unless the solver softened contacts after many iterations. If `rarely` is a list, a larger
+    error is no failure: the list gets the error as a share of the largest force.
     """
     p = problem(m, start, d)
     f = written(p, d)
@@ -268,7 +269,7 @@ def check_law(m, start, d, rarely=None):
 
 
 def written(p, d):
-    """Return the forces that a step has written, in the frames of the contacts."""
+    """Return the forces (n, 4) of a step, in the axes of the contacts."""
     f = np.einsum("cij,cj->ci", p.frames, d.contact_force[: d.ncon])
     moment = np.einsum("ci,ci->c", p.frames[:, 0], d.contact_torque[: d.ncon])
     radius = p.levers[:, 0]
@@ -278,24 +279,25 @@ def written(p, d):
 
 
 def velocities(p, f):
-    """Return the velocities of the contacts after the step."""
+    """Return the velocities (n, 4) of the contacts that forces f (n, 4) cause."""
     return p.free + (p.G @ f.ravel()).reshape(-1, 4)
 
 
 def slipping(p, f):
-    """Return whether each contact slips too fast for its memory to count."""
+    """Return for each contact whether it slips too fast for its memory to count."""
     changed, limit = p.grip * np.linalg.norm(velocities(p, f)[:, 1:], axis=1), p.mu * f[:, 0]
     return (limit > 0.0) & (changed > 1e3 * np.linalg.norm(p.memory, axis=1) + 2.0 * limit)
 
 
 def solve(p, radius):
-    """Return the forces (n, 4) of the step for friction up to a radius (n,).
+    """Return the forces (n, 4) of the step, with friction of at most `radius` (n,).
 
-    A is G plus the compliances 1 / slope and 1 / D on its diagonal, and b the free velocities less
-    push / slope and memory / D. The forces minimise f A f / 2 + b f with f_n >= 0 and |f_t| up to
-    the radius: a convex problem. A is definite, so they are unique, even if more contacts hold a
-    body than necessary. The alternating direction method of multipliers comes near the minimum.
-    Newton's method then solves f = P(f - (A f + b)), P being the projection to allowed forces.
+    A is G plus the compliances 1 / slope and 1 / D on its diagonal, and b is the free velocities
+    less push / slope and memory / D. The forces minimise f A f / 2 + b f with f_n >= 0 and |f_t|
+    up to the radius. This problem is convex, and A is positive definite, so the forces are unique,
+    even if more contacts hold a body than necessary. The alternating direction method of
+    multipliers comes near the minimum. Newton's method then solves f = P(f - (A f + b)), where P
+    projects to allowed forces.
 
     Source: Boyd et al., Distributed optimization and statistical learning via the alternating
     direction method of multipliers, 2011.
@@ -320,11 +322,11 @@ def solve(p, radius):
         f, found = _newton(A, b, radius, z)
         if found:
             return scale * f.reshape(n, 4)
-    raise AssertionError("the referee has not converged")
+    raise AssertionError("the reference solution has not converged")
 
 
 def _newton(A, b, radius, f, most=20):
-    """Return the forces found by Newton's method, which starts at f, and whether it converged."""
+    """Return the forces that Newton's method finds from f, and whether the method converged."""
     eye = np.eye(len(f))
     for _ in range(most):
         there, slope = _nearest(f - (A @ f + b), radius)
@@ -335,7 +337,7 @@ def _newton(A, b, radius, f, most=20):
 
 
 def _nearest(x, radius):
-    """Return the projection of x to f_n >= 0 and |f_t| <= radius, and its derivative."""
+    """Return x projected to f_n >= 0 and |f_t| <= radius, and the projection's derivative."""
     x = x.reshape(-1, 4)
     slope = np.zeros((x.size, x.size))
     length = np.maximum(np.linalg.norm(x[:, 1:], axis=1), 1e-300)

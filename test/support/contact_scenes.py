@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Scenes in which bodies touch each other, and the bits of their states."""
+"""Scenes in which bodies touch each other, and hashes of their states."""
 
 import functools
 import hashlib
@@ -11,17 +11,17 @@ import rbdyn_ros as rb
 from support import robots, touching
 
 PANDA = (*(f"panda_joint{n}" for n in range(1, 8)), "panda_finger_joint1")
-REACH = np.array([0, -0.3, 0, -2.2, 0, 2.0, 0.785])  # pose of the Panda, its hand pointing down
-OPEN = 0.0255  # finger positions, 0.5 mm from the cube [m]
+REACH = np.array([0, -0.3, 0, -2.2, 0, 2.0, 0.785])  # [rad], hand downward
+OPEN = 0.0255  # position of each finger, 0.5 mm from the cube [m]
 
-#: Memory of friction: part of the state besides positions and velocities.
+#: Fields of the friction memory, which belongs to the state with positions and velocities.
 MEMORY = ("nstick", "stick_key", "stick_normal", "stick_force", "stick_torque", "stick_qfrc")
 CONTACTS = ("contact_key", "contact_pos", "contact_force", "contact_torque")
 SUMS = ("cfrc_contact", "qfrc_contact", "qfrc_bias", "qfrc_passive", "nunsolved", "solver_niter")
 
 
 def tumbling(seed=0):
-    """Return a cube that falls on the floor, with all kinds of friction."""
+    """Return a cube that falls on the floor with sliding, torsional and rolling friction."""
     surface = rb.Surface(torsional=0.01, rolling=1e-3)
     m = rb.build(touching.free(touching.CUBE, 2.0, surface))
     turn = Rotation.random(random_state=seed)
@@ -52,7 +52,7 @@ def belt():
 
 
 def attached():
-    """Return two cubes that hold each other side by side, and fall on a third cube."""
+    """Return two cubes that adhere to each other side by side, and fall on a third cube."""
     m, d = stack()
     d.qpos.reshape(-1, 7)[2:, :3] = [(0.02, 0.03, 0.27), (0.13, 0.03, 0.27)]
     m, d = rb.attach(m, d, "cube 2", "cube 3")
@@ -60,7 +60,7 @@ def attached():
 
 
 def pile(seed=0):
-    """Return hulls of 0.01 to 100 kg that fall on each other, with steps of 10 ms."""
+    """Return hulls of 0.01 to 100 kg that fall on each other; a step takes 10 ms."""
     rng = np.random.default_rng(seed)
     hulls = [
         rb.Object(
@@ -113,7 +113,7 @@ def humanoid(self_collision=True):
     return m, d
 
 
-#: By name: the scene, and a number of steps in which bodies touch each other.
+#: Each scene by its name, with a number of steps in which bodies touch each other.
 SCENES = {
     "tumbling": (tumbling, 600),
     "stack": (stack, 300),
@@ -140,6 +140,6 @@ def _started(name):
 
 
 def started(name):
-    """Return the Model, a Data at the start, and a number of steps."""
+    """Return the Model of a scene, a Data at its start, and its number of steps."""
     m, d, steps = _started(name)
     return m, d.copy(), steps

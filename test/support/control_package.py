@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Generated packages of ros2_control, and their controller without ROS as Python objects."""
+"""Generated packages of ros2_control, whose controllers Python objects call without ROS."""
 
 import ctypes
 import shutil
@@ -19,7 +19,7 @@ MODES = ("gravity", "pd_gravity", "computed_torque", "impedance")
 PHASES = ("running", "braking", "holding", "blind", "silent", "testing", "disarmed")
 EFFORTS, KEEP, SILENT = range(3)
 STRICT = ("-Wall", "-Wextra", "-Wconversion", "-Wshadow", "-pedantic", "-Werror")
-#: Less optimisation than in ROS saves compilation time.
+#: Options of the compiler; -O1 compiles faster than the optimisation that ROS uses.
 BUILD = ("-std=c++17", "-O1", "-fPIC", "-shared")
 SHIM = Path(__file__).with_name("arm_for_python.cpp")
 
@@ -33,7 +33,7 @@ def package_of(m, name="my_arm", prefix="arm"):
 
 
 class ArmCode:
-    """The plain C++ of a generated package, compiled without a warning."""
+    """The C++ code of a generated package without ROS, compiled without a warning."""
 
     def __init__(self, package, folder):
         write(package, folder)
@@ -49,7 +49,7 @@ class ArmCode:
             getattr(self.library, maker).restype = ctypes.c_void_p
 
     def call(self, name, *values):
-        """Call a C function: arrays are passed as pointers, floats as double."""
+        """Call a C function with arrays as pointers and floats as double; return its result."""
         return getattr(self.library, name)(*map(_argument, values))
 
 
@@ -64,7 +64,7 @@ def _argument(value):
 
 
 class CppGate:
-    """The safety gate of a generated package with some limits."""
+    """The safety gate of a generated package, with given limits."""
 
     def __init__(self, code, limits, blend_time=0.5):
         rows = np.array(
@@ -79,9 +79,10 @@ class CppGate:
         self.code.call("gate_delete", self.own)
 
     def judge(self, qpos, qvel, time):
-        """Return the fault code of a state, whether it is blind, its joint, whether it is dropped.
+        """Judge a state; return the fault's code, whether it is blind, its joint, and the drop.
 
-        `time` [ns] is the time of the measurement and of its arrival.
+        The last value says whether the state is dropped. `time` [ns] is the time of the
+        measurement and of the arrival.
         """
         out = np.zeros(5)
         dropped = self.code.call("gate_judge", self.own, qpos, qvel, float(time), out)
@@ -91,14 +92,14 @@ class CppGate:
         self.code.call("gate_begin", self.own, effort)
 
     def release(self, wanted, holding, qpos, dt, last):
-        """Return the efforts (nv,), and the first joint whose effort is not a number, or -1."""
+        """Return the efforts (nv,), and the first joint with a NaN effort, or -1 without one."""
         out = np.zeros(len(self.code.package.limits.names))
         arguments = self.own, wanted, holding, qpos, float(dt), int(last), out
         return out, self.code.call("gate_release", *arguments)
 
 
 class CppEnding:
-    """The braking, holding or silence of a generated package after a fault."""
+    """The part of a generated package that brakes, holds or is silent after a fault."""
 
     def __init__(self, code, settings):
         gains = np.repeat([settings.stiffness, settings.damping], code.package.code.m.nv)
@@ -108,7 +109,7 @@ class CppEnding:
         self.code.call("ending_delete", self.own)
 
     def see(self, qpos, qvel, dt):
-        """Return the efforts (nv,) and the phase, or None for silence."""
+        """Return the efforts (nv,) and the phase, or None if no effort is commanded."""
         out = np.zeros(len(qpos))
         phase = self.code.call("ending_see", self.own, qpos, qvel, float(dt), out)
         return None if phase < 0 else (out, PHASES[phase])
@@ -124,7 +125,7 @@ class CppArm:
         compensates: whether the robot compensates gravity itself.
         friction: share of the friction in the robot's description.
         period: period of the updates [s], for the check of gains.
-        contact: share of the effort limits that a contact may withstand.
+        contact: largest effort of a contact as a share of the effort limits.
     """
 
     def __init__(
@@ -149,7 +150,7 @@ class CppArm:
         self.code.call("arm_delete", self.own)
 
     def start(self, qpos, qvel, effort, mode):
-        """Return the number of the refusal, or 0; the attribute `sentence` has its text."""
+        """Start the arm; return the refusal's number or 0. `self.sentence` has its text."""
         out = ctypes.create_string_buffer(1000)
         at = ctypes.cast(out, ctypes.c_void_p)
         number = self.code.call("arm_start", self.own, qpos, qvel, effort, MODES.index(mode), at)
@@ -157,10 +158,10 @@ class CppArm:
         return number
 
     def update(self, qpos, qvel, period, reference=None, readable=True, effort=None, waited=None):
-        """Return EFFORTS, KEEP or SILENT; the attribute `effort` has the commanded efforts.
+        """Update the arm; return EFFORTS, KEEP or SILENT. `self.effort` has the commanded efforts.
 
-        The argument `effort` has the measured efforts, `waited` [s] the steady time since the last
-        call.
+        The argument `effort` has the measured efforts (None: unknown). `waited` [s] is the steady
+        time since the last call (None: the period).
         """
         self.steady += period if waited is None else waited
         felt = self.unknown if effort is None else effort
@@ -168,7 +169,7 @@ class CppArm:
         return self.code.call("arm_update", self.own, *given)
 
     def set_mode(self, mode):
-        """Request a mode; return the requested mode after the call."""
+        """Request a mode; return the mode that the arm has as its request afterwards."""
         return MODES[self.code.call("arm_set_mode", self.own, MODES.index(mode))]
 
     def stop(self):
@@ -176,7 +177,7 @@ class CppArm:
 
     @property
     def fault(self):
-        """Return the code of the latched fault, and whether it is blind."""
+        """Return the code of the latched fault, and whether the fault is blind."""
         out = np.zeros(6)
         self.code.call("arm_fault", self.own, out)
         return CODES[int(out[0])], bool(out[1])
@@ -186,11 +187,11 @@ class CppArm:
         return PHASES[self.code.call("arm_fault", self.own, np.zeros(6))]
 
     def kick(self, qpos, qvel):
-        """Put the arm into this state, as if it had got there without an effort."""
+        """Move the arm to these positions and velocities, and record no effort for this change."""
         self.code.call("arm_kick", self.own, qpos, qvel)
 
     def event(self):
-        """Return the number of the newest refusal; the attribute `sentence` has its text."""
+        """Return the newest refusal's number; the attribute `sentence` has its text."""
         out = ctypes.create_string_buffer(1000)
         number = self.code.library.arm_event(self.own, out)
         self.sentence = out.value.decode()

@@ -64,7 +64,7 @@ std::vector<std::shared_ptr<T>> made(const std::vector<std::string> & names)
   return found;
 }
 
-/// Position, velocity and acceleration of a wave that begins smoothly.
+/// Return the position, velocity and acceleration of a wave that begins smoothly.
 std::array<double, 3> wave(double start, double rate, double time)
 {
   const double s = std::min(time, 1.0), w = 2.0 * PI;
@@ -82,7 +82,7 @@ int main(int argc, char ** argv)
   rclcpp::init(argc, argv);
   const std::string package = argv[1];
   const bool chained = argc > 3, jumps = argc > 4;
-  double off = 0.0;  // of an encoder [rad]
+  double off = 0.0;  // error of an encoder [rad]
   pluginlib::ClassLoader<Base> loader(
     "controller_interface", "controller_interface::ChainableControllerInterface");
   auto controller = loader.createSharedInstance(package + "/Controller");
@@ -90,7 +90,7 @@ int main(int argc, char ** argv)
   given.controller_name = package;
   given.update_rate = 1000;
   given.node_options.parameter_overrides(
-    {{"mode", argv[2]}, {"blend_time", 0.02}, {"start_up_test", false}, {"use_sim_time", true}});  // faster than real time
+    {{"mode", argv[2]}, {"blend_time", 0.02}, {"start_up_test", false}, {"use_sim_time", true}});  // the test runs faster than real time
   if (controller->init(given) != controller_interface::return_type::OK) {
     return 1;
   }
@@ -128,7 +128,7 @@ int main(int argc, char ** argv)
   const bool active = controller->get_node()->activate().label() == "active";
   int errors = 0;
   double worst = 0.0, fastest = 0.0;
-  std::vector<double> times;  // of the updates [us]
+  std::vector<double> times;  // durations of the updates [us]
   const rclcpp::Duration period(0, 1000000);
   for (int n = 0; active && n < 5000; ++n) {
     off = jumps && n > 2000 ? 0.3 : 0.0;
@@ -150,7 +150,7 @@ int main(int argc, char ** argv)
       effort[k] = commands[k]->get_optional().value();
     }
     Dofs acting = effort;
-    acting[0] += !chained && n > 1000 && n < 1100 ? 3.0 : 0.0;  // a hand
+    acting[0] += !chained && n > 1000 && n < 1100 ? 3.0 : 0.0;  // the push of a hand [N m]
     for (int step = 0; step < 4; ++step) {
       plant.qpos = arm.q;
       plant.qvel = arm.v;

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""GPU code compiled for this machine's processor: kernels as functions of NumPy arrays."""
+"""Compile GPU code for this machine's processor, and call its kernels with NumPy arrays."""
 
 import ctypes
 import functools
@@ -29,7 +29,7 @@ needs_nvcc = pytest.mark.skipif(shutil.which("nvcc") is None, reason="there is n
 
 @functools.cache
 def load(name):
-    """Return a Model of ROBOTS."""
+    """Return the Model of a robot of ROBOTS by its name."""
     file, floating = ROBOTS[name]
     return rb.load_urdf(find(file), floating_base=floating, strict=False)
 
@@ -48,7 +48,7 @@ def cupy_or_skip():
 def gpu(request, monkeypatch):
     """Return CuPy, or run device="cuda" on the processor and return functions as in CuPy.
 
-    The driver and the kernels are the same. On the processor g++ compiles the kernels.
+    The processor runs the same driver and the same kernels, which g++ compiles.
     """
     if request.param == "GPU":
         return cupy_or_skip()
@@ -59,7 +59,7 @@ def gpu(request, monkeypatch):
 
 
 def assert_same(gpu, b, g, names=("time", "qpos", "qvel", "nbad", "diverged")):
-    """Compare arrays of a Batch on a CPU with arrays of a Batch on a GPU."""
+    """Check that arrays of Batch b on a CPU equal arrays of Batch g on a GPU."""
     for name in names:
         found = gpu.asnumpy(getattr(g, name))
         assert found.shape == getattr(b, name).shape
@@ -67,7 +67,7 @@ def assert_same(gpu, b, g, names=("time", "qpos", "qvel", "nbad", "diverged")):
 
 
 def compiled_by_nvcc(text, folder, processor):
-    """Return the report of nvcc on the code: registers, spills and local memory."""
+    """Return nvcc's report on compiled code: its registers, spills and local memory."""
     code = folder / "code.cu"
     code.write_text(text)
     words = [
@@ -80,7 +80,7 @@ def compiled_by_nvcc(text, folder, processor):
 
 
 class Apart(np.ndarray):
-    """An array that, like an array of CuPy, is not mixed with arrays of NumPy."""
+    """An array that refuses operations with arrays of NumPy, as CuPy's arrays do."""
 
     def __getitem__(self, at):
         _check_apart(at)
@@ -106,16 +106,16 @@ def _check_apart(*given):
 
 
 def _asarray(x):
-    """Return a copy as an array; refuse objects, as CuPy does."""
+    """Return a copy of x as an Apart; refuse Python objects, as CuPy does."""
     if np.array(x).dtype == object:
-        raise ValueError("a GPU has no objects")
+        raise ValueError("an array of a GPU cannot hold Python objects")
     return np.array(x).view(Apart)
 
 
 class HostGpu:
     """A gpu.Gpu that uses the memory and the processor of this machine.
 
-    g++ compiles the kernels; libraries are kept for equal code.
+    g++ compiles the kernels, and equal code uses the same library again.
     """
 
     _libraries: ClassVar = {}
@@ -159,7 +159,7 @@ def compiled_for_host(text):
 
 
 def _call(library, name, *given):
-    """Call a kernel with integers, arrays, and None for null pointers."""
+    """Call a kernel; its arguments are integers, arrays, and None for null pointers."""
     getattr(library, name)(*map(_argument, given))
 
 

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Derivatives by central differences of order eight.
+"""Compute derivatives by central differences of order eight.
 
 The truncation error is h^8 / 630 of the ninth derivative: negligible at h = 0.01. Rounding is
-about 100 eps of the largest value of the function. support.states moves positions, not the engine.
+about 100 eps of the largest value of the function. support.states moves positions without the
+engine.
 """
 
 import numpy as np
@@ -25,7 +26,7 @@ def _kept(value):
 
 
 def by_position(m, d, f, h=STEP):
-    """Return the derivative of f(), which reads d, along each dof; the dof is the last axis."""
+    """Return the derivative of f(), which reads d, by the position of each dof (last axis)."""
     start = d.qpos.copy()
 
     def moved(velocity):
@@ -42,7 +43,7 @@ def by_position(m, d, f, h=STEP):
 
 
 def by_entry(array, f, h=STEP):
-    """Return the derivative of f() by each entry of an array (n,); the entry is the last axis."""
+    """Return the derivative of f() by each entry of an array (n,); entries are the last axis."""
     start = array.copy()
 
     def changed(k):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Read the pages of the documentation and their blocks."""
+"""Read the pages of the documentation and the fenced blocks of each page."""
 
 import re
 import shlex
@@ -13,7 +13,7 @@ FENCE = re.compile(r"^(?P<indent> *)(?P<ticks>```+)(?P<info>.*)$")
 
 @dataclass(frozen=True)
 class Block:
-    """A fenced block with the words after its fence, its text and its line."""
+    """A fenced block: its text, its line number, and the words after its first fence."""
 
     page: str
     line: int
@@ -33,7 +33,7 @@ class Block:
 
     @property
     def is_saved(self):
-        """Return whether the reader saves the block as a file: its name has no folder."""
+        """Return whether the reader saves the block as a file, whose name then has no folder."""
         return bool(self.source) and "/" not in self.source
 
     @property
@@ -47,7 +47,7 @@ class Block:
 
 
 def page_names():
-    """Return README.md, CONTRIBUTING.md and every page below docs/."""
+    """Return the paths of README.md, CONTRIBUTING.md and every page below docs/."""
     pages = sorted(path.relative_to(ROOT).as_posix() for path in (ROOT / "docs").rglob("*.md"))
     return ["README.md", "CONTRIBUTING.md", *pages]
 
@@ -94,5 +94,5 @@ def commands(text):
         if words:
             found.append(begun.strip())
         begun = ""
-    assert not begun.strip(), f"the block does not end: {begun!r}"
+    assert not begun.strip(), f"a command of the block does not end: {begun!r}"
     return found

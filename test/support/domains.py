@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A ROS domain for each test, which no test in another process uses."""
+"""Reserve a ROS domain for each test, so that no test in another process uses it."""
 
 import itertools
 import os

@@ -33,7 +33,8 @@ State middle()
   return state;
 }
 
-/// Start the arm, update it until it has a fault, and clear the fault; return whether it had one.
+/// Start the arm, update it until it has a fault, and clear the fault. Return whether a fault
+/// occurred.
 bool fails(Arm & arm, std::size_t joint)
 {
   Input input;
@@ -56,8 +57,8 @@ bool fails(Arm & arm, std::size_t joint)
 
 }  // namespace
 
-/// Print how many texts the reader saw with a fault but without its joint, and how many faults
-/// there were.
+/// Print the number of faults, and the number of texts that the reader saw with a fault but without
+/// the joint of the fault.
 int main()
 {
   Arm arm(settings_of_test());

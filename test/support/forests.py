@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Several trees on one base, with rotors, mimic joints, driven joints and friction."""
+"""Build several trees on one base, with rotors, mimic joints, driven joints and friction."""
 
 from dataclasses import replace
 
@@ -11,7 +11,7 @@ from rbdyn_ros.description.parts.types import Description, Mimic, Trajectory
 from rbdyn_ros.model.declared.joints import JointClass
 from support import states, trees
 
-#: Types whose positions are the integral of their velocities: these can have springs and rotors.
+#: Joint types whose positions are the integral of the velocities: they allow springs and rotors.
 FLAT = (
     "revolute",
     "prismatic",
@@ -27,17 +27,17 @@ LIMIT = 0.7
 
 
 def forest(kinds, seed, count=2, coupled=False, driven=False, losses=False, **odd):
-    """Return `count` trees on one base; the joint types `kinds` are distributed over the trees.
+    """Return the Description of `count` trees on one base.
 
     Args:
-        kinds: types of joints, all of them used.
+        kinds: types of joints, distributed over the trees; each type is used.
         seed: seed of all random numbers.
         count: number of trees.
-        coupled: whether, of three joints with one coordinate, the second follows the first.
+        coupled: whether the second of every three joints with one coordinate follows the first.
         driven: whether every second revolute and every second universal joint is driven over time.
         losses: whether all joints have damping and friction; types in FLAT have limits and
             springs.
-        odd: the arguments reversals and offsets of trees.auto_tree.
+        odd: arguments `reversals` and `offsets` of trees.auto_tree.
     """
     rng = np.random.default_rng([seed, 5])
     links, joints = [], []

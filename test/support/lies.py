@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A table of false joint states, for tests of the closed loop and of processes, and for the docs.
+"""A table of false joint states, for tests of the closed loop, tests of processes and the docs.
 
-From a given time on, its onset, each row changes the states of an arm. The table does not need
-ROS: a state is a dict with names (list), position, velocity, effort (arrays or lists) and stamp
-[ns].
+Each row is a lie: from the onset of the lie on, it changes the states of an arm. The table does
+not need ROS: a state is a dict with names (list), position, velocity, effort (arrays or lists) and
+stamp [ns].
 """
 
 import dataclasses
@@ -13,24 +13,24 @@ from collections.abc import Callable
 import numpy as np
 
 MS = 1_000_000
-#: Codes of a row without a fault.
+#: The code of a lie that can go undetected.
 NONE = "none"
 LOOP, PROCESSES = "loop", "processes"
 
 
 @dataclasses.dataclass(frozen=True)
 class Lie:
-    """One kind of lie.
+    """One kind of false joint states.
 
     Attributes:
-        name: unique, for test parameters.
+        name: unique name, which test parameters use.
         kind: values, time, freezes, publishers, loads or restarts.
-        what: the row of docs/guides/arm_faults.md.
+        what: text of the lie in the table of docs/guides/arm_faults.md.
         codes: faults that can follow while the arm moves; "none" if the lie can go undetected.
-        liar: makes a function of a state and the time since the onset [s], which returns the
-            states that arrive instead. None if the harness tells the lie itself.
+        liar: function without arguments that returns a new function, which returns the states that
+            arrive for a state and the time since the onset [s]; None if the harness makes the lie.
         where: the harnesses to which the lie applies.
-        still: faults of an arm at rest; empty: the faults of `codes`, or no fault.
+        still: faults that can follow if the arm is at rest; if empty: `codes`, or no fault.
         felt: whether the start-up test refuses an arm with this lie.
         bounded: whether the bound of docs/guides/arm_faults.md holds if the lie begins later.
     """
@@ -51,10 +51,10 @@ class Lie:
 
 
 def liar(lie):
-    """Turn `lie` into a maker of values for Lie.liar.
+    """Return a function that makes values for Lie.liar from the arguments of `lie`.
 
     `lie` takes a memory, which is empty at each onset, a state, the time since the onset [s] and
-    the arguments of the function; it returns the states that arrive instead.
+    these arguments. `lie` returns the states that arrive instead of the state.
     """
 
     @functools.wraps(lie)
@@ -89,7 +89,7 @@ def one(value, k=1):
 
 
 def swapped(row, _time):
-    """Exchange the numbers of the second and third joint."""
+    """Return a row in which the numbers of the second and third joint are exchanged."""
     row[[1, 2]] = row[[2, 1]]
     return row
 
@@ -104,7 +104,7 @@ def stamps(memory, state, _time, function):
 
 @liar
 def late(memory, state, time, lag):
-    """Delay each state by lag(time) [s], where time is the time of its measurement."""
+    """Delay each state by lag(time) [s], where `time` is the time of the state's measurement."""
     waiting = memory.setdefault("waiting", [])
     waiting.append((time + lag(time), state))
     due = [taken for when, taken in waiting if when <= time + 1e-9]
@@ -114,13 +114,13 @@ def late(memory, state, time, lag):
 
 @liar
 def stalls(_memory, state, time, length, period=np.inf):
-    """Drop all states in the first `length` [s] of each period [s]."""
+    """Drop all states in the first `length` [s] of each `period` [s]."""
     return [] if time % period < length else [state]
 
 
 @liar
 def frozen(memory, state, _time, *rows, joints=None):
-    """Repeat the first numbers of rows, with fresh stamps."""
+    """Repeat the numbers of the first state for some joints, with fresh stamps."""
     chosen = slice(None) if joints is None else joints
     changed = {row: np.array(state[row], float) for row in rows}
     for row, now in changed.items():
@@ -130,7 +130,7 @@ def frozen(memory, state, _time, *rows, joints=None):
 
 @liar
 def noisy(memory, state, time, amplitude):
-    """Repeat the first numbers with noise and fresh stamps."""
+    """Repeat the numbers of the first state with noise and fresh stamps."""
     if not memory:
         memory.update(repeat=frozen(*EVERYTHING)(), random=np.random.default_rng(0))
     (kept,) = memory["repeat"](state, time)
@@ -141,7 +141,7 @@ def noisy(memory, state, time, amplitude):
 
 @liar
 def filtered(memory, state, time, time_constant):
-    """Freeze the encoders; the driver filters their numbers, so the motion dies out."""
+    """Freeze the encoders behind a filter of the driver, so that the shown motion dies out."""
     memory.update({} if memory else {row: np.array(state[row], float) for row in MOTION})
     kept = np.exp(-time / time_constant)
     place, speed = memory["position"], memory["velocity"]
@@ -170,7 +170,7 @@ def outdated(memory, state, time, lag):
 
 @liar
 def smoothed(memory, state, time, time_constant):
-    """Low-pass filter the velocities."""
+    """Filter the velocities by a low pass."""
     v = np.array(state["velocity"], float)
     before, shown = memory.get("kept", (time, v))
     share = -np.expm1(-(time - before) / time_constant)
@@ -203,7 +203,7 @@ def square(phase):
 
 
 def paused(begin, end):
-    """Return a function for `stamps`: the clock stops from one time to another [ns]."""
+    """Return a function for `stamps`: the clock stops from `begin` to `end` [ns after onset]."""
     return lambda now, first, _n: first + begin if begin <= now - first < end else now
 
 
@@ -220,24 +220,24 @@ def both_lies(one, other):
 
 
 def less(state, _time=0.0):
-    """Leave out the second joint."""
+    """Return the state without the second joint."""
     rows = {k: np.delete(state[k], 1) for k in ("position", "velocity", "effort")}
     return [state | rows | {"names": [*state["names"][:1], *state["names"][2:]]}]
 
 
 def more(state, _time=0.0):
-    """Add a joint that the robot does not have."""
+    """Return the state with a further joint that the robot does not have."""
     rows = {k: np.append(state[k], 7.0) for k in ("position", "velocity", "effort")}
     return [state | rows | {"names": [*state["names"], "a_stranger"]}]
 
 
 def twice(state, _time=0.0):
-    """Send every state twice."""
+    """Return the state twice."""
     return [state, dict(state)]
 
 
 def reordered():
-    """Exchange successive states in pairs."""
+    """Return a function that exchanges the states of each successive pair."""
     held = []
 
     def change(state, _time):
@@ -454,7 +454,7 @@ LIES = (
     Lie("extra", "values", "a joint that the robot does not have", (NONE,), always(more)),
     # lies about time
     Lie("lag_5_ms", "time", "states 5 ms late", (NONE,), late(lambda _t: 0.005)),
-    # with 15 ms the velocity feedback of a light joint is unstable and ends in an overspeed
+    # 15 ms make the velocity feedback of a light joint unstable, which ends in an overspeed
     Lie("lag_15_ms", "time", "states 15 ms late", (NONE, "velocity"), late(lambda _t: 0.015)),
     *(
         Lie(
@@ -625,7 +625,7 @@ LIES = (
         (NONE, "frozen"),
         frozen("effort"),
     ),
-    # a second publisher: only between processes
+    # lies by a second publisher, which only tests of processes have
     Lie(
         "second_states",
         "publishers",
@@ -650,7 +650,7 @@ LIES = (
         None,
         (PROCESSES,),
     ),
-    # wrong loads and restarts: the test program itself does these
+    # wrong loads and restarts, which the test program itself makes
     Lie("payload", "loads", "a payload set while armed that is not there: refused", (NONE,), None),
     Lie(
         "unknown_payload",
@@ -711,13 +711,13 @@ LIES = (
 
 
 def lie_of(name):
-    """Return the row with a name, or the combination of two rows whose names a plus joins."""
+    """Return the lie of a name, or two combined lies if a plus sign joins two names."""
     rows = {lie.name: lie for lie in LIES}
     one, _, other = name.partition("+")
     return both_lies(rows[one], rows[other]) if other else rows[one]
 
 
 def pairs():
-    """Return the names of all pairs of lies that one driver can combine, both within the bound."""
+    """Return the names of all pairs of bounded lies that one driver can combine."""
     names = [lie.name for lie in LIES if lie.liar and LOOP in lie.where and lie.bounded]
     return [f"{one}+{other}" for k, one in enumerate(names) for other in names[k + 1 :]]

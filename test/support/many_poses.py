@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Many poses of two geometries, measured in one compiled loop."""
+"""Measure the distance of two geometries in many poses by one compiled loop."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _measure = Entry(_measured)
 
 
 def measured(m, d, g, h, poses):
-    """Return `measure` (n, 10) for poses (n, 24): position and rotation of g, then of h."""
+    """Return results of `measure` (n, 10) for poses (n, 24): position and rotation of g and h."""
     out = np.full((len(poses), 10), np.nan)
     place, axis = np.zeros((m.ngeom, PLACE)), np.zeros((1, AXIS))
     _measure.call(*handles(m, d), g, h, poses, place, axis, out)
@@ -48,7 +48,7 @@ def directions(rng, count):
 
 
 def moved_to(m, d, g, h, poses, along, gaps):
-    """Move h in each pose along a direction until g and h are `gaps` apart.
+    """Return poses in which h is moved along a direction until g and h are `gaps` [m] apart.
 
     Newton's method finds the shift: the distance is convex along a line while g and h are apart.
     """

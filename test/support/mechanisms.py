@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Mechanisms with closed loops, each a short function that returns a SystemBuilder.
+"""Functions that return mechanisms with closed loops as a SystemBuilder.
 
 Planar mechanisms lie in the x-z plane. A joint about ACROSS turns x towards z when its angle q
 increases, so a bar points to (cos q, 0, sin q), and gravity acts in the plane.
@@ -26,7 +26,7 @@ def end(length):
 
 
 def four_bar(crank, coupler, rocker, ground, closing="revolute"):
-    """Return a four-bar: joints A, B of the crank, D of the rocker, and C, which closes it."""
+    """Return a four-bar: joints A and B of the crank, D of the rocker, and C, the loop joint."""
     across = HINGE if closing == "revolute" else {}
     return (
         rb.SystemBuilder("four_bar", base="ground")
@@ -49,7 +49,7 @@ def parallelogram():
 
 
 def change_point():
-    """Return a four-bar that can fold flat: shortest plus longest bar equal the other two bars."""
+    """Return a four-bar that folds flat: shortest and longest bar add up to the other two."""
     return four_bar(0.1, 0.35, 0.15, 0.3)
 
 
@@ -67,14 +67,14 @@ def crank_slider(crank=0.1, rod=0.3):
 
 
 def crank_slider_gap(qpos):
-    """Return the largest error of the loop of examples/crank_slider.yaml [m], in closed form."""
+    """Return the largest gap [m] in the loop of examples/crank_slider.yaml, in closed form."""
     crank, pin, guide = qpos
     x = 0.1 * np.cos(crank) + 0.3 * np.cos(crank + pin) - 0.4 - guide
     return max(abs(x), abs(0.1 * np.sin(crank) + 0.3 * np.sin(crank + pin)))
 
 
 def watt(half_ground=0.2, rocker=0.25, half_coupler=0.1):
-    """Return two equal rockers on (-a, 0) and (a, 0), with a coupler between their ends."""
+    """Return two equal rockers on (-a, 0) and (a, 0), whose ends a coupler joins."""
     return (
         rb.SystemBuilder("watt", base="ground")
         .body("left", bar(rocker))
@@ -89,7 +89,7 @@ def watt(half_ground=0.2, rocker=0.25, half_coupler=0.1):
 
 
 def five_bar(passive=True):
-    """Return two arms of two bars with a common hinge at their ends, and actuated shoulders."""
+    """Return two arms of two bars, with actuated shoulders and a common hinge at the ends."""
     upper, lower, ground = 0.15, 0.25, 0.24
     elbow = {"xyz": (upper, 0, 0), "actuated": not passive, **HINGE}
     return (
@@ -107,7 +107,7 @@ def five_bar(passive=True):
 
 
 def spatial_slider_crank(crank=0.1, rod=0.4, offset=0.15, idle_spin=False):
-    """Return a slider crank whose guide is off the crank's plane: the rod has ball joints."""
+    """Return a slider crank with ball joints at its rod, and a guide off the crank's plane."""
     pin = {} if idle_spin else {"axis": (0, 1, 0), "axis2": (0, 0, 1)}
     return (
         rb.SystemBuilder("spatial_slider_crank", base="frame")
@@ -158,13 +158,13 @@ def delta(passive=True, stiffness=0.0):
 
 
 def delta_motors(centre):
-    """Return the motor angles for a position of the platform, with the elbows outside."""
+    """Return the three motor angles [rad] for a position of the platform, with elbows outward."""
     angles = []
     for i in range(3):
         x, y = _turned_back(2.0 * np.pi / 3.0 * i, centre)
         out, side, up = x + DELTA["platform"] - DELTA["base"], y, centre[2]
         arm, rod = DELTA["arm"], DELTA["rod"]
-        # |elbow - wrist| = rod: out cos q + up sin q = k
+        # from |elbow - wrist| = rod follows out cos q + up sin q = k
         k = (out**2 + side**2 + up**2 + arm**2 - rod**2) / (2.0 * arm)
         angles.append(np.arctan2(up, out) + np.arccos(k / np.hypot(out, up)))
     return np.array(angles)
@@ -205,14 +205,14 @@ BRICARD_TWIST = np.pi / 3
 
 
 def bricard():
-    """Return Bricard's threefold-symmetric 6R loop: it moves, though 6 hinges should lock it."""
+    """Return Bricard's threefold-symmetric 6R loop, which moves although it has only 6 hinges."""
     length = 0.2
     s = rb.SystemBuilder("bricard", base="link_0")
     for i in range(1, 6):
         s.body(f"link_{i}", bar(length))
     for i in range(1, 7):
         sign = 1.0 if i % 2 == 1 else -1.0
-        # Denavit-Hartenberg: a shift along the link and a rotation about it, then the joint
+        # Denavit and Hartenberg: a shift along the link and a rotation about it precede the joint
         place = rb.pose((length, 0, 0), (sign * BRICARD_TWIST, 0, 0))
         if i < 6:
             s.joint(f"hinge_{i}", "revolute", f"link_{i - 1}", f"link_{i}", origin=place,
@@ -223,9 +223,9 @@ def bricard():
 
 
 def bricard_partner(theta):
-    """Return the two possible angles of every second hinge; the other hinges have theta.
+    """Return the two possible angles [rad] of every second hinge; other hinges are at theta.
 
-    They solve cos^2 a + sin^2 a (c1 + c2) + (1 + cos^2 a) c1 c2 - 2 cos a s1 s2 = 0.
+    The angles solve cos^2 a + sin^2 a (c1 + c2) + (1 + cos^2 a) c1 c2 - 2 cos a s1 s2 = 0.
     Source: Chen, You, Tarnai, Threefold-symmetric Bricard linkages for deployable
     structures, 2005.
     """
@@ -254,7 +254,7 @@ def gripper():
 
 
 def pantograph(stiffness=0.0):
-    """Return four bars on a fixed pivot: the tip moves twice as far as the short bars' joint."""
+    """Return four bars on a fixed pivot, whose tip moves twice as far as the short bars' joint."""
     springs = {"stiffness": stiffness, **HINGE}
     a = 0.2
     return (
@@ -277,7 +277,7 @@ def pantograph_at(first, second):
 
 
 def wedge(radius=0.05):
-    """Return three disks in a band around them (RBDA fig 3.2c)."""
+    """Return three disks with a band around them (RBDA fig 3.2c)."""
     s = rb.SystemBuilder("wedge", base="floor")
     for i, (x, z) in enumerate(((-0.2, 0.0), (0.2, 0.0), (0.0, 0.3))):
         s.body(f"disk_{i}", rb.shapes.sphere(radius, mass=0.5 + 0.2 * i))
@@ -288,7 +288,7 @@ def wedge(radius=0.05):
 
 
 def screw_jack(pitch=0.005):
-    """Return a nut on the screw of a table: the loop is closed after any number of turns."""
+    """Return a nut on the screw of a table, whose loop is closed after any number of turns."""
     table = rb.shapes.box((0.4, 0.2, 0.02), mass=3.0)
     nut = rb.shapes.cylinder(0.03, 0.02, mass=0.3)
     return (
@@ -302,7 +302,7 @@ def screw_jack(pitch=0.005):
 
 
 def rack(radius=0.05):
-    """Return a pinion on an axle that drives a rack on a guide."""
+    """Return a pinion on an axle, and a rack on a guide that the pinion drives."""
     return (
         rb.SystemBuilder("rack", base="frame")
         .body("pinion", rb.shapes.cylinder(radius, 0.02, mass=0.4))
@@ -315,7 +315,7 @@ def rack(radius=0.05):
 
 
 def ball(radius=0.1, tilt=0.0, spinning_floor=None):
-    """Return a ball on a plane that is tilted about y, or turns as a function of time."""
+    """Return a ball on a plane, which is tilted about y or turns as a function of time."""
     s = rb.SystemBuilder("ball", base="ground")
     s.body("plane", rb.shapes.box((1, 1, 0.01), mass=1.0))
     s.body("ball", rb.shapes.sphere(radius, mass=2.0))
@@ -357,21 +357,21 @@ def started(m, seed=0, speed=1.0, qpos=None, **positions):
 
 
 def see_constraints(m, d):
-    """Write efc_pos, efc_vel, efc_aref and efc_J at the state of d."""
+    """Compute efc_pos, efc_vel, efc_aref and efc_J at the state of d."""
     rb.fwd_position(m, d)
     rb.fwd_velocity(m, d)
     rb.make_constraint(m, d)
 
 
 def allowed_velocity(m, d, qvel):
-    """Return the velocity nearest to qvel with efc_vel = 0, at d.qpos and d.time."""
+    """Return the velocity (nv,) nearest to qvel for which efc_vel is zero at d.qpos and d.time."""
     d.qvel = qvel
     see_constraints(m, d)
     return qvel - np.linalg.lstsq(d.efc_J, d.efc_vel, rcond=1e-9)[0]
 
 
 class Drift:
-    """Results of a run: errors of positions, velocities and energy, and ranks of K."""
+    """A run of a mechanism: errors of positions, velocities and energy, and ranks of K."""
 
     def __init__(self, m, d, seconds, every=10):
         start = energy(m, d)

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""test/messages.txt: the texts of all refusals, by code, for reviews.
+"""Read and write test/messages.txt, which lists the texts of all refusals by code for reviews.
 
-Refusals that differ only in their numbers count as one, because floating-point numbers differ
-between processors. The file keeps the first of these messages in alphabetical order.
+Messages that differ only in their numbers count as one message, because floating-point numbers
+differ between processors. The file has the first of these messages in alphabetical order.
 """
 
 import re
@@ -28,7 +28,7 @@ VARIABLE = [
 
 
 def normalized(message):
-    """Return a message in one line, without folders, addresses, hashes, process ids and ports."""
+    """Return a message in one line; replace folders, addresses, hashes, process ids and ports."""
     for pattern, replacement in VARIABLE:
         message = re.sub(pattern, replacement, message)
     return message
@@ -38,7 +38,7 @@ class Messages(dict):
     """Messages by code and pattern; a pattern is a message with `#` for each number."""
 
     def add(self, code, message):
-        """Add a message and return its key. Of two messages with one key, keep the smaller."""
+        """Add a message and return its key; store the alphabetically first message of each key."""
         message = normalized(message)
         key = (code, NUMBER.sub("#", message))
         self[key] = min(message, self.get(key, message))
@@ -50,7 +50,7 @@ class Messages(dict):
 
 
 def read(path=FILE):
-    """Return the messages in a file."""
+    """Return the Messages in a file."""
     messages = Messages()
     for line in path.read_text(encoding="utf-8").splitlines()[1:]:
         code, _, message = line.partition(": ")
@@ -61,20 +61,20 @@ def read(path=FILE):
 def write(messages, path=FILE):
     """Write messages to a file, sorted, each in one line with its code.
 
-    A line for each message lets git merge two branches as a union of lines, see .gitattributes.
+    As each message has one line, git can merge two branches as a union of lines (.gitattributes).
     """
     lines = [f"{code}: {message}" for code, message in messages.refusals()]
     path.write_text("\n".join([HEADER, *lines, ""]), encoding="utf-8")
 
 
 def missing(seen, path=FILE):
-    """Return [code, message] of each message that a file lacks."""
+    """Return [code, message] of each message in `seen` that a file lacks."""
     known = read(path) if path.exists() else {}
     return Messages({key: seen[key] for key in seen if key not in known}).refusals()
 
 
 def update(seen, whole, path=FILE):
-    """Write the messages of a run of all tests, or add new messages of a run of some tests."""
+    """Write the messages of a whole run to the file, or add messages of a run of some tests."""
     if not whole and path.exists():
         seen = Messages({**seen, **read(path)})
     write(seen, path)

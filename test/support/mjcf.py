@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One MJCF file in this library and in MuJoCo."""
+"""Compare the Models of one MJCF file in this library and in MuJoCo."""
 
 import numpy as np
 import pytest
@@ -15,13 +15,13 @@ SIZES = {"floating": (7, 6), "spherical": (4, 3)}
 
 
 class Twins:
-    """A model in this library and in MuJoCo, in the same state.
+    """The Models of a file in this library and in MuJoCo, in the same state.
 
     Attributes:
-        described: the Description.
+        described: the Description of the file.
         m, d: our Model and Data, without mimic joints, dry friction and contact.
         theirs, data: MuJoCo's model and data, without constraints.
-        q, v: the index in our qpos and qvel for each coordinate and dof of MuJoCo.
+        q, v: index in our qpos and qvel of each coordinate and dof of MuJoCo.
     """
 
     def __init__(self, path, strict=True):
@@ -48,7 +48,7 @@ class Twins:
         return np.array(q, int), np.array(v, int)
 
     def move(self, seed):
-        """Go to a random state with random controls; with seed 0 to the start at rest."""
+        """Set a random state and random controls, or for seed 0 the start at rest."""
         rng, theirs, data = np.random.default_rng(seed), self.theirs, self.data
         qpos = theirs.qpos0.copy()
         if seed:
@@ -61,13 +61,13 @@ class Twins:
         rb.forward(self.m, self.d)
 
     def mass_matrices(self):
-        """Return our mass matrix and MuJoCo's."""
+        """Return our mass matrix and MuJoCo's mass matrix, (nv, nv) each."""
         theirs = np.zeros((self.theirs.nv, self.theirs.nv))
         mujoco.mj_fullM(self.theirs, self.data, theirs)
         return rb.mass_matrix(self.m, self.d)[np.ix_(self.v, self.v)], theirs
 
     def check(self, rtol=1e-9):
-        """Compare all results in the present state."""
+        """Check that all results in the present state agree within `rtol`."""
         data = self.data
         ours, theirs = self.mass_matrices()
         close(ours, theirs, rtol, "mass matrix")
@@ -85,7 +85,7 @@ class Twins:
                         close(mine.ravel(), its[i], rtol, name)
 
     def check_actuators(self, rtol=1e-9):
-        """Compare the efforts of the actuators."""
+        """Check that the efforts of the actuators agree within `rtol`."""
         servos = rb.Servos(self.m, self.described.servos)
         ours = servos.efforts(self.d, self.data.ctrl)[self.v]
         close(ours, self.data.qfrc_actuator, rtol, "actuators")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Robots on wheels as URDF: cars, and bases whose wheels have rollers."""
+"""Build URDFs of robots on wheels: cars, and bases whose wheels have rollers."""
 
 import math
 
@@ -37,7 +37,7 @@ def tyre(name, x, y, parent="base_link", z=RADIUS, width=0.01, yaw=0.0):
 
 
 def car(axis=1):
-    """Return a car: driven rear wheels at x = 0, and steered front wheels without a drive."""
+    """Return a car with driven rear wheels at x = 0 and steered front wheels without a drive."""
     text = BODY.format(name="car", x=0.25, height=0.1, mass=8.0)
     for side, y in (("left", TRACK / 2), ("right", -TRACK / 2)):
         text += tyre(f"rear_{side}_wheel", 0.0, y)
@@ -66,7 +66,7 @@ def rollers(name, radius, count, angle):
 
 
 def mecanum(count=12):
-    """Return a base with four mecanum wheels, whose rollers form an X on top and an O below."""
+    """Return a base with four mecanum wheels; the upper rollers form an X, the lower ones an O."""
     text = BODY.format(name="mecanum", x=0.0, height=0.1, mass=8.0)
     for front in (1, -1):
         for side in (1, -1):

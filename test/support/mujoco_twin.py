@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The same robot in MuJoCo, from the same URDF or Description."""
+"""Load or build a robot in MuJoCo from the same URDF or Description."""
 
 import functools
 import xml.etree.ElementTree as ET
@@ -23,7 +23,7 @@ class RefusedError(Exception):
 
 @functools.lru_cache(maxsize=8)
 def from_urdf(path, floating_base=False):
-    """Load a URDF without visuals and collisions, and with constraints off."""
+    """Return MuJoCo's model of a URDF without visuals, collisions and constraints."""
     try:
         return _smooth(mujoco.MjModel.from_xml_string(stripped(path, floating_base)))
     except ValueError as error:
@@ -31,7 +31,7 @@ def from_urdf(path, floating_base=False):
 
 
 def stripped(path, floating_base):
-    """Return the URDF text with inertia and joints only, and a free joint above the root."""
+    """Return the URDF with inertia and joints only, and a free joint if the base floats."""
     robot = ET.parse(path).getroot()
     for link in robot.iter("link"):
         for child in [*link.findall("visual"), *link.findall("collision")]:
@@ -65,10 +65,10 @@ def _rename_link(robot, link, name):
 
 
 def from_description(description, floating_base=False):
-    """Build a Description in MuJoCo, link by link; MuJoCo itself fuses fixed links.
+    """Return MuJoCo's model of a Description; MuJoCo itself fuses fixed links.
 
-    A free joint inside the tree becomes three slides and a ball, a planar joint two slides and a
-    hinge, with the same coordinates and velocities.
+    A free joint inside the tree becomes three slides and a ball, and a planar joint becomes two
+    slides and a hinge. The coordinates and velocities stay the same.
     """
     spec = mujoco.MjSpec()
     spec.compiler.fusestatic = True
@@ -105,7 +105,7 @@ def _add_joints(body, joint):
     kinds = mujoco.mjtJoint
     slide, hinge, ball = kinds.mjJNT_SLIDE, kinds.mjJNT_HINGE, kinds.mjJNT_BALL
     axes = np.eye(3)
-    if joint.type == "planar":  # x and y by the shortest turn of z onto the axis
+    if joint.type == "planar":  # the shortest turn of z onto the axis gives x and y
         x, y, z = joint.axis
         turn = rotation(np.array([1.0 + z, -y, x, 0.0]))
         axes = turn.as_matrix().T
@@ -124,7 +124,7 @@ def _add_joints(body, joint):
 
 
 def _smooth(model):
-    """Switch off contacts, limits and dry friction: smooth dynamics with damping remains."""
+    """Switch off contacts, limits and dry friction; smooth dynamics with damping remains."""
     model.opt.disableflags |= mujoco.mjtDisableBit.mjDSBL_CONSTRAINT
     model.opt.disableflags |= mujoco.mjtDisableBit.mjDSBL_CONTACT
     model.opt.timestep = 0.001
@@ -132,6 +132,6 @@ def _smooth(model):
 
 
 def copy_state(d, theirs):
-    """Copy state and inputs; MuJoCo's xfrc_applied has the same layout as ours."""
+    """Copy state and inputs of d to MuJoCo's data; xfrc_applied has the same layout in both."""
     for name in ("qpos", "qvel", "qacc", "qfrc_applied", "xfrc_applied"):
         getattr(theirs, name)[:] = getattr(d, name)

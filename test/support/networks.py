@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Small ONNX files, and the policy that lets a Go2 trot."""
+"""Write small ONNX files and the policy by which a Go2 trots."""
 
 import shutil
 from pathlib import Path
@@ -44,11 +44,11 @@ def _saved(path, nodes, inputs, outputs, weights, metadata):
 
 
 def linear(path, weights, bias, metadata=None, batch=1):
-    """Write a network that returns weights x + bias; return its path.
+    """Write a network that returns weights x + bias; return the path of the file.
 
     Args:
         path: path of the file.
-        weights, bias: (n, k) and (n,).
+        weights, bias: arrays (n, k) and (n,).
         metadata: texts of the file by name.
         batch: declared size of the batch.
     """
@@ -61,7 +61,7 @@ def linear(path, weights, bias, metadata=None, batch=1):
 
 
 def adding_up(path, size):
-    """Write a network that adds its input to the state h and returns h; return its path."""
+    """Write a network that adds its input to its state h and returns h; return the file's path."""
     shape = [1, size]
     node = onnx.helper.make_node("Add", ["obs", "h_in"], ["h_out"])
     copy = onnx.helper.make_node("Identity", ["h_out"], ["actions"])

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Families of cases: `make test` runs a few of them, and `make test-nightly` runs all."""
+"""Tests with many cases: `make test` runs a few cases, and `make test-nightly` runs all."""
 
 import pytest
 
-#: By test: `make test` runs one case out of this number of cases.
+#: For each test the number of cases of which `make test` runs one.
 ONE_IN = {
-    # random arms, with the same assertion for each
+    # random arms, whose cases have the same assertion
     "identification/test_real_imperfections.py::test_standard_deviations_match_the_real_errors": 5,
     "identification/test_drive_gains.py::test_gains_are_within_three_standard_deviations": 5,
     # robots of example-robot-data, most of which have similar trees
@@ -23,11 +23,11 @@ ONE_IN = {
     "engine/test_pinocchio.py::test_a_robot_agrees_with_pinocchio": 4,
     "engine/test_stages_mujoco.py::test_a_robot_agrees_with_mujoco": 4,
     "engine/test_falling_robots.py::test_a_falling_robot_gains_no_energy": 4,
-    "engine/test_contact_robots.py::test_robots_fall_and_stay_in_one_piece": 3,
+    "engine/test_contact_robots.py::test_robots_fall_on_the_floor_and_stay_above_it": 3,
     "engine/test_self_contact.py::test_a_robot_at_rest_does_not_push_itself": 3,
     "model/test_model_mujoco.py::test_the_model_of_a_robot_agrees_with_mujoco": 4,
     # joint types, couplings and integrators in all combinations
-    "engine/test_constraint_equations.py::test_equations_agree_with_differences": 8,
+    "engine/test_constraint_equations.py::test_equations_agree_with_finite_differences": 8,
     "engine/test_constraint_equations.py::test_accelerations_and_forces_solve_the_equations": 6,
     "engine/test_constraint_equations.py::test_constraints_do_not_drift": 3,
     "specialization/test_traced_joints.py::test_a_traced_step_equals_the_engine": 4,
@@ -46,61 +46,61 @@ ONE_IN = {
     "textbook/test_engine_constraints.py::test_closed_loops_agree_with_the_textbook": 3,
     "engine/test_joint_library.py::test_the_motion_subspace_is_the_derivative_of_the_pose": 3,
     "engine/test_joint_library.py::test_the_derivative_of_the_subspace_is_exact": 3,
-    "engine/test_integrators.py::test_an_integrator_has_its_order": 3,
+    "engine/test_integrators.py::test_each_integrator_has_its_order": 3,
     "textbook/test_links.py::test_the_unit_vector_method_gives_the_acceleration_of_the_trunk": 3,
     "model/test_graph.py::test_random_graphs_are_numbered_by_the_rules": 5,
-    # random states and trees under one identity
+    # random states and trees, for which the same identity is checked
     **dict.fromkeys(
         [
             f"engine/test_identities.py::test_{law}"
             for law in (
                 "bias_is_quadratic_in_velocity",
-                "forward_reverses_inverse",
-                "inverse_reverses_forward_with_external_forces",
+                "forward_undoes_inverse",
+                "inverse_undoes_forward_with_external_forces",
                 "one_data_gives_the_same_result_three_times",
                 "the_engine_agrees_with_the_textbook",
-                "the_mass_matrix_is_the_slope_of_the_inverse",
-                "the_rate_of_energy_is_the_power_of_the_forces",
+                "the_mass_matrix_is_the_derivative_of_inverse_dynamics",
+                "the_rate_of_energy_is_the_power_of_the_applied_forces",
                 "velocity_is_the_derivative_of_position",
             )
         ],
         5,
     ),
-    "engine/test_joint_library.py::test_constraint_forces_do_no_work": 4,
-    "engine/test_loop_properties.py::test_every_order_follows_the_closed_form": 4,
+    "engine/test_joint_library.py::test_constraint_forces_of_a_joint_do_no_work": 4,
+    "engine/test_loop_properties.py::test_every_order_of_joints_follows_the_closed_form": 4,
     "engine/test_plain_python.py::test_plain_python_agrees_with_compiled_code": 3,
-    "engine/test_plain_python.py::test_kernels_run_on_symbols": 3,
-    "engine/test_mechanisms.py::test_loops_keep_their_energy_for_a_minute": 4,
+    "engine/test_plain_python.py::test_kernels_can_run_on_symbols": 3,
+    "engine/test_mechanisms.py::test_mechanisms_keep_their_energy_for_a_minute": 4,
     "engine/test_mechanisms.py::test_default_integrators_keep_loops_closed_without_energy_gain": 4,
     "engine/test_driven_force.py::"
-    "test_the_force_after_forward_moves_a_free_joint_in_the_same_way": 3,
+    "test_qfrc_driven_after_forward_gives_a_free_joint_the_same_motion": 3,
     "engine/test_driven_force.py::"
-    "test_the_force_after_inverse_with_xfrc_moves_a_free_joint_in_the_same_way": 3,
-    "engine/test_driven_force.py::test_the_force_after_a_step_belongs_to_the_start_of_the_step": 3,
-    "engine/test_flight.py::test_an_elastic_impact_of_a_spinning_robot_adds_no_energy": 4,
+    "test_qfrc_driven_after_inverse_with_xfrc_gives_a_free_joint_the_same_motion": 3,
+    "engine/test_driven_force.py::test_qfrc_driven_after_a_step_belongs_to_its_start": 3,
+    "engine/test_flight.py::test_an_elastic_impact_of_a_spinning_two_link_robot_adds_no_energy": 4,
     "engine/test_flight.py::test_an_elastic_impact_of_a_spinning_part_adds_no_energy": 4,
-    "engine/test_forged_data.py::test_no_result_depends_on_old_whole_numbers": 3,
+    "engine/test_forged_data.py::test_no_result_depends_on_old_integers_in_a_data": 3,
     "textbook/test_newton_euler.py::test_two_spatial_forms_agree_with_the_engine": 4,
     "textbook/test_newton_euler.py::test_gravity_and_coriolis_terms_equal_the_recursion": 4,
     "textbook/test_newton_euler.py::"
     "test_forces_on_bodies_and_across_joints_agree_with_the_engine": 4,
     "textbook/test_newton_euler.py::test_every_vector_agrees_in_both_coordinates": 4,
-    # scenes with contact, each judged by the same law
+    # scenes with contact, for which the same contact law is checked
     "engine/test_contact_steps.py::test_no_surface_is_too_stiff_for_a_step": 4,
-    "engine/test_contact_steps.py::test_the_forces_of_a_step_move_the_robot": 4,
+    "engine/test_contact_steps.py::test_the_contact_forces_of_a_step_give_its_acceleration": 4,
     "engine/test_contact_scenes.py::test_forces_in_scenes_satisfy_the_contact_law": 2,
-    "engine/test_contact_bodies.py::test_forces_between_bodies_satisfy_the_law": 3,
-    "engine/test_contact_seams.py::test_shapes_slide_over_seams": 3,
+    "engine/test_contact_bodies.py::test_forces_between_bodies_satisfy_the_contact_law": 3,
+    "engine/test_contact_seams.py::test_shapes_slide_smoothly_over_seams": 3,
     "engine/test_contact_triangle_mesh.py::"
-    "test_bodies_slide_over_bent_triangles_as_over_a_field": 4,
-    "engine/test_contact_places.py::test_the_depth_is_the_distance_that_separates": 3,
+    "test_bodies_slide_over_a_curved_mesh_with_the_right_speed": 4,
+    "engine/test_contact_places.py::test_the_depth_of_a_contact_is_the_distance_that_separates": 3,
     "engine/test_contact_places.py::test_contacts_do_not_depend_on_the_bounding_radius": 3,
     "engine/test_contact_terrain.py::test_a_flat_height_field_acts_as_a_plane": 3,
     "engine/test_one_law.py::test_forces_of_random_systems_balance_and_agree_in_all_functions": 2,
-    "engine/test_implicit.py::test_the_energy_of_boxes_on_ball_joints_is_kept": 3,
-    "view/test_surfaces.py::test_bounding_boxes_match_pinocchio": 3,
-    "view/test_stored_pictures.py::test_pictures_equal_the_stored_pictures": 2,
-    # places of a file, a state or an option, each with the same kind of damage
+    "engine/test_implicit.py::test_boxes_on_ball_joints_keep_their_energy": 3,
+    "view/test_surfaces.py::test_bounding_boxes_of_meshes_equal_boxes_of_pinocchio": 3,
+    "view/test_stored_pictures.py::test_a_picture_is_similar_to_its_stored_picture": 2,
+    # parts of a file, a state or an option that are damaged in the same way
     "loading/test_storage.py::test_arrays_of_another_shape_are_refused": 8,
     "loading/test_storage.py::test_an_index_out_of_range_is_refused": 4,
     "loading/test_storage.py::test_a_changed_index_is_refused_or_can_be_simulated": 4,
@@ -116,34 +116,34 @@ ONE_IN = {
     "description/test_urdf_real_robots.py::"
     "test_joints_and_inertias_of_real_robots_agree_with_pinocchio": 3,
     "trials/test_trial_processes.py::test_the_result_of_a_run_says_what_its_controller_did": 2,
-    # ordinary motions of arms; all wrong states of an arm run in make test
+    # ordinary motions of arms; `make test` runs all cases with false states of an arm
     "control/test_uses.py::test_an_ordinary_use_ends_without_a_fault": 2,
     "control/test_controller.py::test_modes_change_without_a_bump": 3,
     "runtime/test_loaded_servos.py::test_a_joint_withstands_each_load_below_its_effort_limit": 3,
     "runtime/test_loaded_servos.py::"
     "test_a_servo_behind_a_soft_gear_is_as_slow_as_the_gear_needs": 3,
-    # generated code and rollouts: the same laws by other means
+    # generated code and rollouts, compared with the same engine
     "rollouts/test_batch_steps.py::test_a_batch_has_the_bits_of_specialised_steps": 4,
     "specialization/test_row_code.py::test_functions_of_rows_equal_the_engine": 3,
     "writing/test_mjcf_mujoco.py::test_random_trees_agree_in_mujoco": 3,
     "codegen/test_c_robots.py::test_the_generated_test_passes_and_fails_for_changed_code": 4,
     "rollouts/test_rollout_laws.py::test_laws_compute_the_same_as_numpy": 6,
     "rollouts/test_rollout_params.py::test_joint_parameters_equal_a_model_with_replaced_fields": 3,
-    # every integrator allocates nothing, on two trees
+    # all integrators on two trees, none of which may allocate memory
     "engine/test_determinism.py::test_a_tick_allocates_nothing": 2,
     # scripts that call the same functions on other robots
     "docs/test_examples.py::test_an_example_prints_the_lines_in_its_docstring": 3,
-    # the examples themselves run in test_examples.py
+    # test_examples.py runs the examples themselves
     "docs/test_notebooks.py::test_a_notebook_runs": 12,
-    "view/test_live_pull.py::test_the_point_follows_the_cursor_and_does_not_swing": 8,
+    "view/test_live_pull.py::test_a_pulled_point_follows_the_cursor_without_swinging": 8,
 }
 
-#: A family with fewer cases runs whole, except the names in LONG.
+#: `make test` runs all cases of a test with fewer cases, except the names in LONG.
 FEW = 4
 
-#: Long cases of other families, whose shorter cases test the same code.
+#: Long cases that run nightly, because shorter cases of the same test run the same code.
 LONG = {
-    # large robots; smaller robots run
+    # large robots; `make test` runs smaller robots
     "specialization/test_traced_robots.py::test_traced_functions_equal_the_engine": [
         "a1", "anymal-kinova",
     ],
@@ -169,45 +169,45 @@ LONG = {
     "description/test_appearance.py::test_pinocchio_reads_the_same_visuals": [
         "talos_reduced.urdf", "kinova.urdf",
     ],
-    "engine/test_contact_robots.py::test_robots_fall_and_stay_in_one_piece": [
+    "engine/test_contact_robots.py::test_robots_fall_on_the_floor_and_stay_above_it": [
         "talos_full_v2.urdf",
     ],
-    "engine/test_contact_pairs.py::test_contacts_of_real_robots_match_the_distances": [
+    "engine/test_contact_pairs.py::test_contacts_of_real_robots_match_the_collisions": [
         "talos_reduced.urdf-25",
     ],
     "engine/test_contact_force.py::test_cfrc_contact_and_qfrc_contact_sum_all_contacts": [
         "talos_reduced.urdf",
     ],
     "engine/test_self_contact.py::test_a_robot_at_rest_does_not_push_itself": ["icub.urdf"],
-    "engine/test_contact_rest.py::test_a_robot_on_the_floor_stands_still": ["anymal.urdf"],
+    "engine/test_contact_rest.py::test_a_robot_that_has_fallen_lies_still": ["anymal.urdf"],
     "loading/test_geometry_masses.py::test_masses_agree_with_jacobians": [
         "talos_reduced.urdf",
     ],
     "rollouts/test_cuda_batch.py::test_a_gpu_has_the_bits_of_the_cpu_for_robots": [
         "processor-Go2",
     ],
-    "runtime/test_loaded_servos.py::test_a_square_of_two_metres_is_driven_by_wheel_speeds": [
+    "runtime/test_loaded_servos.py::test_a_rover_drives_a_square_of_two_metres_by_wheel_speeds": [
         "turtlebot3",
     ],
-    # a larger case, which always runs, includes these
+    # parts of a larger case that `make test` runs
     "rollouts/test_rollout_bits.py::test_a_rollout_has_the_bits_of_steps": ["balls", "springs"],
     "dynamics/test_quantities.py::test_a_centre_of_mass_is_the_weighted_mean_of_bodies": [
         "mixed", "three trees", "reversed", "coupled", "lossy",
     ],
     "dynamics/test_quantities.py::test_rates_of_frames_are_exact": ["mixed", "three trees"],
-    # further scenes under one law
+    # further scenes, for which the same contact law is checked
     "engine/test_contact_scenes.py::test_forces_in_scenes_satisfy_the_contact_law": ["dominoes"],
     "engine/test_contact_scenes.py::test_dominoes_fall_one_after_the_other": ["31"],
     "engine/test_contact_scenes.py::test_hulls_thrown_on_a_pile_come_to_rest": ["0", "6", "5"],
     "engine/test_contact_solution.py::"
-    "test_forces_satisfy_the_law_and_match_a_dual_solver": ["rough box", "cylinder", "box"],
-    "engine/test_contact_robots.py::test_each_step_of_a_falling_humanoid_satisfies_the_law": [
+    "test_forces_meet_the_contact_law_and_match_a_dual_solver": ["rough box", "cylinder", "box"],
+    "engine/test_contact_robots.py::test_steps_of_a_falling_humanoid_satisfy_the_contact_law": [
         "False",
     ],
-    "engine/test_contact_bodies.py::test_forces_between_bodies_satisfy_the_law": ["panda"],
+    "engine/test_contact_bodies.py::test_forces_between_bodies_satisfy_the_contact_law": ["panda"],
     "engine/test_contact_bits.py::test_bits_do_not_depend_on_earlier_calls": ["humanoid"],
-    "engine/test_contact_bits.py::test_threads_leave_the_bits_of_step": ["humanoid"],
-    "engine/test_contact_bodies.py::test_implicit_integrators_use_the_step_with_contact": [
+    "engine/test_contact_bits.py::test_threads_give_the_same_bits_as_step": ["humanoid"],
+    "engine/test_contact_bodies.py::test_implicit_integrators_omit_coriolis_terms_in_contact": [
         "implicit_midpoint",
     ],
     "dynamics/test_linearise.py::test_the_discrete_system_is_exact_at_an_equilibrium": ["case1"],
@@ -257,21 +257,21 @@ LONG = {
     "control/test_specialised_arm.py::test_efforts_match_the_engine": [
         "panda.urdf", "kinova.urdf",
     ],
-    # the fit with the smallest strength takes the most iterations
+    # the fit with the smallest strength needs the most iterations
     "identification/test_identification_solve.py::test_extreme_options_are_refused_or_used": [
         "1e-300-strength",
     ],
-    # isolated controllers have the same limit of time
+    # isolated controllers have the same time limit
     "trials/test_trial_nodes.py::test_the_result_of_a_run_says_what_its_node_did": ["hangs"],
-    # arms in processes of their own; test_controlled_motion.py has the same arms in one process
-    "ros/test_documented_motion.py::test_the_gravity_node_floats_and_comes_to_rest": [
+    # arms in separate processes; test_controlled_motion.py runs the same arms in one process
+    "ros/test_documented_motion.py::test_the_gravity_node_lets_the_arm_float_and_come_to_rest": [
         "plain", "hil",
     ],
     "ros/arm/test_arm_floats_node.py::test_an_armed_arm_floats": [
         "3.0-ur5_gripper", "3.0-ur5_robot", "3.0-panda",
     ],
     "control_box/test_ur_client.py::test_moves_end_at_their_goals": ["ur10_robot.urdf"],
-    # walks ahead, on the spot and around a bend: only the bend uses all parts of a command
+    # walks ahead and on the spot; the walk around a bend uses all parts of a command
     "ros/policy/test_policy_node.py::test_a_robot_walks_in_lock_step_as_in_python": [
         "command0-0.06", "command1-0.06",
     ],
@@ -279,14 +279,14 @@ LONG = {
     "ros/simulator/test_start_and_end.py::test_ctrl_c_ends_a_starting_simulator": [
         "0.01", "0.1", "0.03",
     ],
-    # the paths of all kinds of drives are in test/control/mobile
-    "ros/simulator/test_mobile_base_node.py::test_a_driven_square_closes_within_a_percent": [
+    # test/control/mobile tests the paths of all kinds of drives
+    "ros/simulator/test_mobile_base_node.py::test_a_driven_square_ends_near_its_start": [
         "mecanum", "public", "skid", "car", "planar", "omni",
         "differential",
     ],
     "ros/arm/test_arm_tracks_node.py::"
     "test_computed_torque_tracks_twenty_times_closer_than_pd": ["panda", "ur5"],
-    # further cases of the same claim, of which one or two run
+    # further cases of a test; `make test` runs one or two cases
     "specialization/test_row_code.py::test_functions_of_rows_equal_the_engine": ["library"],
     "identification/test_identification_solve.py::test_extreme_motions_are_refused_or_fitted": [
         "1e+20-qvel",
@@ -301,7 +301,7 @@ LONG = {
     "docs/test_documents.py::test_python_blocks_of_a_page_run_in_turn": [
         "docs/guides/rollouts.md", "docs/guides/trials.md",
     ],
-    "view/test_scene.py::test_visuals_are_where_pinocchio_has_them": ["talos_reduced.urdf"],
+    "view/test_scene.py::test_visuals_have_the_poses_of_pinocchio": ["talos_reduced.urdf"],
     "description/test_urdf_xacro.py::test_expressions_that_take_too_long_are_refused": [
         "range", "macros",
     ],
@@ -327,11 +327,11 @@ LONG = {
     "test_robots_of_other_collections_have_the_bits_of_specialised_steps": [
         "arm", "coupled fingers",
     ],
-    "engine/test_contact_robots.py::test_a_robot_rests_with_other_integrators": ["rk4"],
+    "engine/test_contact_robots.py::test_a_fallen_robot_rests_with_other_integrators": ["rk4"],
     "engine/test_closed_inverse.py::test_two_motors_move_a_five_bar": ["1", "2"],
     "engine/test_contact_coupled.py::test_inverse_reverses_forward": ["panda"],
-    "engine/test_contact_coupled.py::test_accelerations_agree_with_a_dense_solve": ["panda"],
-    "engine/test_contact_coupled.py::test_contact_forces_remain_without_opt_passive": ["panda"],
+    "engine/test_contact_coupled.py::test_accelerations_in_contact_match_dense_algebra": ["panda"],
+    "engine/test_contact_coupled.py::test_contact_forces_act_without_opt_passive": ["panda"],
     "specialization/test_processors.py::"
     "test_specialised_code_gives_the_same_bits_on_every_processor": [
         "x86-64-v3",
@@ -357,7 +357,7 @@ LONG = {
     "ros/simulator/test_view_node.py::test_the_view_ends_with_its_node": [
         "15-realtime", "9-realtime",
     ],
-    "ros/simulator/test_lockstep_node.py::test_a_run_with_a_commander_that_jitters_repeats": [
+    "ros/simulator/test_lockstep_node.py::test_a_run_with_random_commander_delays_repeats": [
         "600",
     ],
     "control_box/test_franka_client.py::test_all_motion_interfaces_end_at_their_goals": ["1"],
@@ -377,25 +377,25 @@ LONG = {
         "docs/guides/trials.md",
     ],
 }  # fmt: skip
-#: Long tests, each with a shorter test of the same claim, which `make test` runs instead.
+#: Long tests; `make test` runs a shorter test of the same behaviour instead of each.
 INSTEAD = {
-    # motion in nodes and clients; the shorter tests run the same loop, server or client
-    "ros/simulator/test_servo_node.py::test_the_tool_of_a_simulated_arm_follows_twists_and_holds":
+    # motion of nodes and clients; the shorter tests run the same loop, server or client
+    "ros/simulator/test_servo_node.py::test_the_tool_of_a_simulated_arm_follows_twists_then_holds":
         "ros/simulator/topics/test_servo_topic.py::"
-        "test_the_tool_follows_a_line_in_the_loop_then_brakes_and_holds",
-    "ros/simulator/test_lockstep_node.py::test_time_runs_freely_while_the_commander_is_silent":
+        "test_the_tool_moves_along_a_line_then_brakes_and_holds_its_pose",
+    "ros/simulator/test_lockstep_node.py::test_time_does_not_wait_while_the_commander_is_silent":
         "runtime/test_lockstep_loop.py::"
-        "test_time_runs_freely_after_a_timeout_until_the_next_command",
+        "test_time_runs_freely_between_a_timeout_and_the_next_command",
     "ros/simulator/test_so101_node.py::test_the_arm_picks_the_cube_and_a_dataset_records_it":
-        "ros/moveit/test_pick_node.py::test_the_cube_is_lifted",
+        "ros/moveit/test_pick_node.py::test_the_arm_and_the_gripper_lift_the_cube",
     "ros/simulator/test_start_and_end.py::test_ctrl_c_ends_a_simulator_that_compiles":
         "engine/test_compiling_interrupted.py::"
         "test_ctrl_c_ends_a_compilation_while_llvm_calls_python",
-    "ros/test_graph_tools.py::test_misspelled_names_are_reported":
+    "ros/test_graph_tools.py::test_the_commands_report_misspelled_names":
         "ros/test_graph_tools.py::test_missing_names_are_reported_after_a_bounded_wait",
     "ros/arm/test_arm_client.py::test_a_real_controller_follows_a_path":
-        "ros/arm/test_arm_client.py::test_a_path_is_followed_to_its_end",
-    "ros/arm/test_estimate_node.py::test_a_payload_is_estimated_and_applied":
+        "ros/arm/test_arm_client.py::test_follow_returns_when_the_arm_reaches_its_goal",
+    "ros/arm/test_estimate_node.py::test_services_estimate_and_apply_a_payload":
         "identification/test_online_payload.py::"
         "test_a_payload_is_estimated_if_the_arm_adds_its_own_gravity",
     "ros/arm/test_positions_node.py::test_an_arm_with_a_trajectory_controller_follows_lines":
@@ -404,7 +404,7 @@ INSTEAD = {
         "control_box/test_franka_client.py::test_torques_give_the_same_motion_twice",
     "control_box/test_boxed_arm.py::test_two_arms_move_one_after_the_other":
         "control_box/test_boxed_arm.py::test_two_arms_move_at_the_same_time",
-    "test_gym_nodes.py::test_the_example_reaches_its_points":
+    "test_gym_nodes.py::test_the_example_reach_node_reaches_its_goals":
         "test_gym_nodes.py::test_an_episode_has_the_bits_of_the_engine",
     "trials/test_trial_nodes.py::test_measures_of_a_slower_node_use_only_the_states_of_its_ticks":
         "trials/test_trial_nodes.py::test_a_node_has_the_same_runs_as_its_law_in_python",
@@ -413,8 +413,8 @@ INSTEAD = {
         "trials/test_trial_processes.py::test_the_runs_do_not_depend_on_the_number_of_processes",
     "trials/test_trial_processes.py::test_ctrl_c_ends_the_controller_of_a_run":
         "trials/test_trial_processes.py::test_the_controller_of_a_run_ends_with_its_worker",
-    "view/test_live_page.py::test_a_link_is_pulled_by_the_mouse":
-        "view/test_live_pull.py::test_the_point_follows_the_cursor_and_does_not_swing",
+    "view/test_live_page.py::test_a_drag_of_the_mouse_pulls_a_link":
+        "view/test_live_pull.py::test_a_pulled_point_follows_the_cursor_without_swinging",
     "ros/arm/test_arm_tracks_node.py::test_an_arm_sags_under_a_load_until_its_payload_is_set":
         "control/test_driven_arm.py::test_a_payload_set_in_the_controller_is_compensated",
     "trials/test_trial_plugin.py::"
@@ -424,17 +424,17 @@ INSTEAD = {
     "docs/test_docs_reference.py::test_every_page_is_in_the_site":
         "docs/test_documents.py::test_link_targets_exist",
     # a browser draws in software, on all cores; `make test` keeps the first tests of these pages
-    "view/test_replay_page.py::test_a_page_plays_and_its_buttons_work":
-        "view/test_replay_page.py::test_a_player_advances_its_time",
-    "view/test_view_page.py::test_an_impossible_position_of_a_mechanism_is_undone_with_a_reason":
+    "view/test_replay_page.py::test_a_page_plays_a_recording_and_its_buttons_pause_seek_and_step":
+        "view/test_replay_page.py::test_a_player_advances_seeks_and_steps_its_time",
+    "view/test_view_page.py::test_the_page_undoes_an_impossible_position_and_says_why":
         "view/test_view_page.py::test_a_slider_moved_in_the_browser_moves_the_joint_in_the_program",
     "view/test_view_page.py::test_the_connectivity_graph_opens_and_closes":
-        "view/test_draw_connectivity.py::test_large_graphs_leave_texts_out",
+        "view/test_draw_connectivity.py::test_large_graphs_have_fewer_texts",
     "view/test_view_page.py::test_a_click_on_a_body_shows_its_name_as_plain_text":
-        "view/test_view_page.py::test_the_page_shows_the_robot_and_its_layers",
-    "ros/simulator/test_view_node.py::test_objects_that_come_and_go_at_run_time_are_shown":
-        "view/test_view_link.py::test_energies_belong_to_the_exchanged_plant",
-    # larger robots and scenes under one law
+        "view/test_view_page.py::test_the_page_shows_a_robot_and_a_chosen_layer",
+    "ros/simulator/test_view_node.py::test_the_view_shows_objects_that_are_spawned_and_deleted":
+        "view/test_view_link.py::test_energies_of_an_instant_belong_to_the_exchanged_model",
+    # larger robots and scenes, for which the same contact law is checked
     "rollouts/test_contact_cuda.py::test_a_trot_has_the_bits_of_a_batch":
         "rollouts/test_contact_cuda.py::"
         "test_a_finger_with_friction_and_a_limit_has_the_bits_of_a_batch",
@@ -446,14 +446,14 @@ INSTEAD = {
         "description/test_collisions.py::test_every_real_robot_is_read_with_all_its_meshes",
     "engine/test_long_chain.py::test_a_long_chain_read_from_a_urdf_equals_the_built_chain":
         "description/test_urdf_legal.py::test_ten_thousand_links_are_read",
-    "engine/test_contact_bits.py::test_two_processes_leave_equal_bits":
+    "engine/test_contact_bits.py::test_simulations_in_two_processes_have_equal_bits":
         "engine/test_contact_bits.py::test_bits_do_not_depend_on_earlier_calls",
     "rollouts/test_contact_fields.py::"
     "test_a_robot_whose_other_geometry_touches_terrain_runs_on_the_engine":
         "rollouts/test_contact_fields.py::"
         "test_a_robot_whose_contact_begins_at_an_edge_runs_on_the_engine",
     "engine/test_mechanisms.py::test_a_delta_robot_on_springs_moves_for_a_minute":
-        "engine/test_mechanisms.py::test_loops_keep_their_energy_for_a_minute",
+        "engine/test_mechanisms.py::test_mechanisms_keep_their_energy_for_a_minute",
     "identification/test_fit.py::test_standard_deviations_agree_with_many_recordings":
         "identification/test_real_imperfections.py::"
         "test_standard_deviations_match_the_real_errors",
@@ -463,24 +463,24 @@ INSTEAD = {
         "specialization/test_machine_cache.py::"
         "test_another_model_option_or_processor_is_compiled_anew",
 }  # fmt: skip
-#: Names in LONG that no collected case of their family has.
+#: Names in LONG that no collected case of their test has.
 UNKNOWN: list[str] = []
 
-#: Golden ratio less 1: its multiples modulo 1 are spread evenly for any period of parameters.
+#: Golden ratio less 1, whose multiples modulo 1 are spread evenly for any period of parameters.
 GOLDEN = 0.5 * (5**0.5 - 1.0)
 
 
 def runs(number, one_in):
-    """Return whether the case with this number in its family also runs in `make test`."""
+    """Return whether `make test` runs the case with this number among the cases of its test."""
     return number * GOLDEN % 1.0 < 1.0 / one_in
 
 
 def mark(items, tests):
-    """Mark the cases of the families that do not run in `make test` as nightly.
+    """Give the marker nightly to cases that do not run in `make test`.
 
     Args:
         items: the collected tests.
-        tests: folder of the tests.
+        tests: path of the folder with the tests.
     """
     families = {name: [] for name in ONE_IN | LONG | INSTEAD}
     files = {path: path.relative_to(tests).as_posix() for path in {item.path for item in items}}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Requirements of one law: forward gives the next step, and the reported forces balance."""
+"""Check that forward gives the accelerations of the next step, and that the forces balance."""
 
 import numpy as np
 
@@ -8,8 +8,8 @@ from rbdyn_ros.engine.step.too_much import TURN_LIMIT
 from rbdyn_ros.engine.tree.flight import FLYING
 from support.trees import rotation
 
-#: Error of the balance as a share of the largest force: a joint that friction holds can have an
-#: error of 1e-10 of its largest friction, and the rest is rounding.
+#: Tolerance of the balance as a share of the largest force: a joint that friction holds can have
+#: an error of 1e-10 of its largest friction, and the rest is rounding.
 EXACT = 1e-9
 
 
@@ -22,11 +22,11 @@ def preview(m, d):
 
 
 def assert_one_answer(m, d):
-    """Check that forward gives the same as the next step, bit for bit."""
+    """Check that forward gives the same results as the next step, bit for bit."""
     before, after = preview(m, d)
     still = (after.qvel == 0.0) & (before.qacc == -d.qvel / m.opt.timestep)
     reached = np.where(still, 0.0, d.qvel + m.opt.timestep * before.qacc)
-    turns = m.nypr > 0  # steps keep the angular velocity (engine/joints/ypr.py)
+    turns = m.nypr > 0  # steps keep the angular velocity of these joints (engine/joints/ypr.py)
     if not turns and (m.nefc == 0 or before.nstopped or before.ncon):
         # compiled code can round a sum once (fused multiply-add); NumPy rounds it twice
         largest = max(np.abs(d.qvel).max(), np.abs(reached).max())
@@ -45,12 +45,12 @@ def missing_force(m, d):
     M = rb.mass_matrix(m, d)
     outside = np.zeros(m.nv)
     for body in np.flatnonzero(d.xfrc_applied.any(axis=1)):
-        J = rb.frame_jacobian(m, d, m.body_names[body])  # the reference is local_world_aligned
+        J = rb.frame_jacobian(m, d, m.body_names[body])  # local_world_aligned
         position, _ = rb.frame_pose(m, d, m.body_names[body])
         force, torque = d.xfrc_applied[body, :3], d.xfrc_applied[body, 3:]
         arm = d.xipos[body] - position
         outside += J.T @ np.concatenate([torque + np.cross(arm, force), force])
-    tree = np.ones(m.nv, bool)  # momentum_missed checks the bodies in flight
+    tree = np.ones(m.nv, bool)  # momentum_missed checks flying bodies
     for body in np.flatnonzero(d.flight_mode[m.flight_bodyid]):
         first = m.body_dofadr[m.flight_bodyid[body]]
         tree[first : first + 6] = False
@@ -79,7 +79,7 @@ def momenta(m, d, body):
 
 
 def momentum_missed(m, d, before, after):
-    """Return the difference of momentum changes of bodies in flight from the reported impulses.
+    """Return the largest error between momentum changes of flying bodies and reported impulses.
 
     The error is relative to the largest momentum or impulse. `before` is d after forward.
     """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Cases for comparison with MuJoCo: real robots and generated trees, each in both engines."""
+"""Real robots and generated trees in this library and in MuJoCo, for comparisons."""
 
 import functools
 
@@ -43,12 +43,12 @@ def tree_pair(name, base):
     return trees.build(description, BASES[base]), theirs
 
 
-#: Robots that MuJoCo reads differently from what the URDF defines.
+#: Robots whose URDF MuJoCo reads differently, with the reason.
 MISREAD = {"bolt.urdf": "MuJoCo drops the inertia of a fixed link without mass (FL_FOOT)"}
 
 
 def robot_pair(path, base):
-    """Return our Model and MuJoCo's, or skip with MuJoCo's reason."""
+    """Return our Model and MuJoCo's model of a robot, or skip the test with MuJoCo's reason."""
     from support import mujoco_twin
 
     if path.name in MISREAD:
@@ -56,5 +56,5 @@ def robot_pair(path, base):
     try:
         theirs = mujoco_twin.from_urdf(path, BASES[base])
     except mujoco_twin.RefusedError as reason:
-        pytest.skip(f"MuJoCo refuses it: {reason}")
+        pytest.skip(f"MuJoCo refuses the robot: {reason}")
     return robots.load(path, BASES[base]), theirs

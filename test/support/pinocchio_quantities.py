@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The dynamics toolbox computed by Pinocchio, in our order of vectors and joint coordinates.
+"""Compute the results of the dynamics toolbox by Pinocchio, in our joint coordinates.
 
-With v_pin = B v_ours a matrix X of forces by velocities becomes B^T X B. Derivatives also need the
-derivative of B itself: dB[:, :, k] along dof k. Pinocchio's velocities are [linear; angular].
+With v_pin = B v_ours, a matrix X that maps velocities to forces becomes B^T X B. Derivatives also
+need the derivative dB[:, :, k] of B along dof k. Pinocchio's velocities are [linear; angular].
 """
 
 import functools
@@ -22,12 +22,12 @@ REFERENCES = {
 
 
 def swapped(X):
-    """Convert [linear; angular] to [angular; linear]."""
+    """Return X with its rows [linear; angular] in the order [angular; linear]."""
     return np.concatenate([X[3:], X[:3]])
 
 
 def whole(upper):
-    """Return the symmetric matrix with this upper triangle, which is all that Pinocchio fills."""
+    """Return the symmetric matrix with this upper triangle; Pinocchio fills no other entries."""
     return np.triu(upper) + np.triu(upper, 1).T
 
 
@@ -77,7 +77,7 @@ class Quantities(Twin):
         return swapped(rate @ self.B + J @ self.B_dot)
 
     def frame_motion(self, name, reference):
-        """Return velocity and acceleration (6,) of a frame."""
+        """Return the velocity and acceleration (6,) of a frame."""
         frame, where = self.frame(name), REFERENCES[reference]
         pin.forwardKinematics(self.model, self.data, self.q, self.v, self.a)
         velocity = pin.getFrameVelocity(self.model, self.data, frame, where)
@@ -102,7 +102,7 @@ class Quantities(Twin):
         return place.act(self.data.com[number]), velocity, J @ self.B
 
     def momentum(self):
-        """Return the momentum, its matrix by qvel, and its rate at qacc = 0."""
+        """Return the momentum (6,), its Jacobian (6, nv), and its time derivative at qacc = 0."""
         A = pin.ccrba(self.model, self.data, self.q, self.v).copy()
         h = self.data.hg.vector.copy()
         rate = pin.dccrba(self.model, self.data, self.q, self.v).copy()
@@ -111,7 +111,7 @@ class Quantities(Twin):
     # regressors
 
     def columns(self):
-        """Return Pinocchio's index of each of our parameters."""
+        """Return the index of each of our inertial parameters in Pinocchio's parameters."""
         joints = [self.joint(body) - 1 for body in range(1, self.m.nbody)]
         return np.concatenate([10 * j + np.arange(10) for j in joints] or [np.zeros(0)]).astype(
             int
@@ -127,12 +127,12 @@ class Quantities(Twin):
 
     @functools.cached_property
     def slopes(self):
-        """Return dB/dq (nv, nv, nv), d drift/dq and d drift/dv (nv, nv) by differences."""
+        """Return differences for dB/dq (nv, nv, nv), d drift/dq and d drift/dv (nv, nv)."""
         m, n = self.m, self.model.nv
         dB, dq, dv = np.zeros((n, m.nv, m.nv)), np.zeros((n, m.nv)), np.zeros((n, m.nv))
         for j, name in enumerate(m.jnt_names):
             if m.jnt_dofnum[j] < 3 or m.jnt_type[j] == JointType.YPR:
-                continue  # B is constant
+                continue  # B of this joint is constant
             theirs = self.model.joints[self.model.getJointId(name)]
             rows = slice(theirs.idx_v, theirs.idx_v + theirs.nv)
             q, v = states.joint_slices(m, j)

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The same robot in Pinocchio, and its joint coordinates translated into ours.
+"""Load or build a robot in Pinocchio, and translate its joint coordinates into ours.
 
-Pinocchio has quaternions xyzw, and velocities of free and planar joints in body axes, translation
-first. A continuous joint is (cos, sin), a planar joint (x, y, cos, sin). Reversed joints do not
-exist: a rotation gets the opposite axis, rotations in a row the opposite order, and a pose is
-inverted.
+Pinocchio's quaternions are xyzw. The velocities of free and planar joints are in body axes, with
+the translation first. A continuous joint has the positions (cos, sin), and a planar joint has
+(x, y, cos, sin). Pinocchio has no reversed joints. Here a reversed rotation gets the opposite
+axis, rotations in a row get the opposite order, and a pose is inverted.
 
 With v_pin = B v_ours: tau_ours = B^T tau_pin, M_ours = B^T M_pin B and
 a_pin = B a_ours + Bdot v_ours.
@@ -19,7 +19,7 @@ from support.trees import rotation
 
 pin = pytest.importorskip("pinocchio", reason="pin is not installed")
 
-#: The types of joint_types.JOINT_SPECS that Pinocchio has, alone or as a chain of simple joints.
+#: Joint types of joint_types.JOINT_SPECS that Pinocchio has, as one joint or as a chain.
 KNOWN = (
     "revolute",
     "prismatic",
@@ -38,21 +38,21 @@ KNOWN = (
 
 
 def load(path, floating_base=False):
-    """Load a URDF; mimic joints become ordinary joints, the default of Pinocchio."""
+    """Return Pinocchio's model of a URDF; by default mimic joints become ordinary joints."""
     if floating_base:
         return pin.buildModelFromUrdf(str(path), pin.JointModelFreeFlyer())
     return pin.buildModelFromUrdf(str(path))
 
 
 def from_description(description, floating_base=False):
-    """Build a tree of joints of KNOWN types, forward or reversed."""
+    """Return Pinocchio's model of a tree whose joints have KNOWN types and either direction."""
     model = pin.Model()
     children = {joint.child for joint in description.joints}
     root = description.base or next(x.name for x in description.links if x.name not in children)
     carrier = 0
     if floating_base:
         carrier = model.addJoint(0, pin.JointModelFreeFlyer(), pin.SE3.Identity(), "root_joint")
-    # by link: the joint that carries it, and its pose in that joint
+    # the joint that carries each link, and the link's pose in the joint, by name
     places = {root: (carrier, pin.SE3.Identity())}
     _add_subtree(model, description.joints, root, places)
     for link in description.links:
@@ -64,7 +64,7 @@ def from_description(description, floating_base=False):
 
 
 def _add_subtree(model, joints, link, places):
-    """Add the subtree of a link depth first: Pinocchio needs subtrees as ranges of joints."""
+    """Add a link's subtree depth first, because Pinocchio needs subtrees as ranges of joints."""
     for joint in joints:
         if link in (joint.parent, joint.child):
             far = joint.child if link == joint.parent else joint.parent
@@ -121,7 +121,7 @@ def _axes_of_plane(joint):
     if not joint.type.startswith("planar"):
         return pin.SE3.Identity()
     z = np.array(joint.axis)
-    if joint.axis2 is None:  # x and y by the shortest turn of z onto the axis
+    if joint.axis2 is None:  # the shortest turn of z onto the axis gives x and y
         R = rotation(np.array([1.0 + z[2], -z[1], z[0], 0.0])).as_matrix()
     else:
         R = np.column_stack([joint.axis2, np.cross(z, joint.axis2), z])
@@ -140,7 +140,7 @@ def _inertia(inertial):
 
 
 class Twin:
-    """Pinocchio's model next to ours, in the same state.
+    """Pinocchio's model and our Model in the same state.
 
     Args:
         m, d: our Model and Data at some qpos and qvel.
@@ -163,7 +163,7 @@ class Twin:
 
     def mass_matrix(self):
         M = pin.crba(self.model, self.data, self.q)
-        M = np.triu(M) + np.triu(M, 1).T  # only the upper triangle is filled
+        M = np.triu(M) + np.triu(M, 1).T  # Pinocchio fills only the upper triangle
         return self.B.T @ M @ self.B
 
     def rnea(self, qacc):
@@ -183,7 +183,7 @@ class Twin:
         return np.linalg.solve(self.B, a - self.drift)
 
     def frame_poses(self):
-        """Return name -> (position, rotation) of the frame of every link."""
+        """Return the position and rotation of the frame of every link, by name."""
         pin.framesForwardKinematics(self.model, self.data, self.q)
         return {
             frame.name: (self.data.oMf[k].translation, self.data.oMf[k].rotation)
@@ -193,7 +193,7 @@ class Twin:
 
 
 def _translated(kind, is_reversed, q, v, nq):
-    """Return the position of a joint in Pinocchio, its block of B, and Bdot v."""
+    """Return the positions of a joint in Pinocchio, the joint's block of B, and Bdot v."""
     n = len(v)
     if kind in (JointType.UNIVERSAL, JointType.YPR):
         order = slice(None, None, -1 if is_reversed else 1)
@@ -216,7 +216,7 @@ def _translated(kind, is_reversed, q, v, nq):
 
 
 def _body_motion(kind, q, v):
-    """Return the pose (R, p) of F_s in F_p, its velocity by dof, and its acceleration at qacc = 0.
+    """Return the pose (R, p) of F_s in F_p, the velocity by dof, and the acceleration at qacc = 0.
 
     Velocities are [linear; angular] in F_s axes, as in Pinocchio; planar joints move in x-y.
     """
@@ -245,7 +245,7 @@ def _body_motion(kind, q, v):
 
 
 def _inverse(R, p, twist, drift):
-    """Return the pose and motion of F_p in F_s; in F_p axes, all velocities are opposite."""
+    """Return the pose and motion of F_p in F_s, from the pose and motion of F_s in F_p."""
     to_p = pin.SE3(R, p).toActionMatrix()
     return R.T, -R.T @ p, -to_p @ twist, -to_p @ drift
 

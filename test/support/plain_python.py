@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Run the stages as plain Python, on numbers or symbols; it needs NUMBA_DISABLE_JIT=1.
+"""Run the stages as plain Python on numbers or symbols; this needs NUMBA_DISABLE_JIT=1.
 
     python -m support.plain_python numbers|symbols MODEL_AND_DATA.pickle RESULT.pickle
 
-The result maps a stage to the buffer of its Data, or to the text of its error.
+The result maps the name of a stage to the buffer of the stage's Data, or to the text of an error.
 """
 
 import math
@@ -39,7 +39,7 @@ class Symbol:
         raise TypeError("a branch depends on data")
 
     def __float__(self):
-        raise TypeError("a number is demanded of a symbol")
+        raise TypeError("a symbol has no number")
 
     __index__ = __int__ = __float__
 
@@ -87,7 +87,7 @@ def run(m, d, name):
 
 
 def on_symbols(m, d, name):
-    """Run a stage on a copy of d with Symbols instead of numbers; return the buffer."""
+    """Run a stage on a copy of d with Symbols instead of numbers; return the copy's buffer."""
     s = types.SimpleNamespace(model=m, **{name: getattr(d, name) for name in DATA_STAGES})
     for field in DATA_FIELDS:
         if field.inside:

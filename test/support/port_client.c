@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 /* A process that controls the simulator through shared memory, for tests and benchmarks.
  *
- *   port_client NAME COUNT [FLAW]   answer COUNT states; print each: its tick, its age [ns], its
- *                                   numbers, then the sensor values and their tick
+ *   port_client NAME COUNT [FLAW]   answer COUNT states; print the tick of each state, its age [ns],
+ *                                   its numbers, the sensor values and the tick of the sensors
  *
- * The efforts are -2 q - v / 2 + 0.25 j for joint j. FLAW sends one bad command at first: nan, mode,
- * or joint; die ends without a word; slow waits 50 ms before each answer.
+ * The efforts are -2 q - v / 2 + 0.25 j for joint j. With the FLAW nan, mode or joint the process
+ * first sends one bad command. With die it ends without a message, and with slow it waits 50 ms
+ * before each answer.
  */
 #include "rbdyn_hardware/client.h"
 

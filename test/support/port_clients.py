@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The client of shared memory in C, port_client.c, as a program."""
+"""Compile port_client.c, a client of the shared memory, and read its output."""
 
 from pathlib import Path
 
@@ -17,6 +17,6 @@ def build(folder):
 
 
 def states_of(process):
-    """Return the ticks that a client printed, and the numbers of each state."""
+    """Return the ticks that a client has printed, and the numbers of each state."""
     rows = [line.split() for line in process.communicate(timeout=300)[0].splitlines()]
     return [int(row[0]) for row in rows], [[*map(float.fromhex, row[2:])] for row in rows]

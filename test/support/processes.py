@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Start Python processes: fresh ones, or forks of a process that has imported the nodes.
+"""Start fresh Python processes, or fork a process that has imported the nodes.
 
 A fork is ready after 0.2 s of CPU time, a fresh node after 1.7 s. A fork has its own
 arguments, environment, folder and output, receives signals and ends as any process does. Tests of
@@ -24,22 +24,23 @@ PATIENCE = 1200.0
 
 
 def lasting(environment):
-    """Return the part of an environment that imports read."""
+    """Return the variables of an environment that imports read."""
     later = {"ROS_DOMAIN_ID", "ROS_LOG_DIR", "ROS_AUTOMATIC_DISCOVERY_RANGE", "PATH"}
     later |= {"PYTHONUNBUFFERED", "PYTEST_CURRENT_TEST", "MAKEFLAGS", "ARGS"}
     return {name: value for name, value in environment.items() if name not in later}
 
 
-#: The environment of the tests, before a test changes it.
+#: Environment variables that imports read, before a test changes any of them.
 USUAL = lasting(os.environ)
 _zygotes = []
 _lock = threading.Lock()
 
 
 def collected():
-    """Take the present environment, after the imports of all test modules, as the usual one.
+    """Store the present environment as the usual environment, after imports of all test modules.
 
-    Some libraries set variables, after which every node would otherwise be a fresh process.
+    Some libraries set variables at their import. Without this call every node would then be a
+    fresh process.
     """
     USUAL.clear()
     USUAL.update(lasting(os.environ))
@@ -49,7 +50,7 @@ def start(code, arguments, environment, output, fresh=False, folder=None):
     """Start `python -c CODE ARGUMENTS`; return the process.
 
     Args:
-        code, arguments: Python code and its arguments.
+        code, arguments: Python code and the arguments of the code.
         environment: environment of the process; if imports read other variables, the process is
             fresh.
         output: open file for output and errors.
@@ -68,7 +69,7 @@ def start(code, arguments, environment, output, fresh=False, folder=None):
 
 
 class Forked:
-    """A child process with the part of the interface of subprocess.Popen that tests need."""
+    """A forked child process, with those methods of subprocess.Popen that tests need."""
 
     def __init__(self, pid):
         self.pid, self.returncode = pid, None
@@ -97,7 +98,7 @@ class Forked:
 
 
 class Zygote:
-    """The process that forks."""
+    """The process that has imported the nodes, and forks for each request."""
 
     def __init__(self):
         self._socket, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
@@ -112,13 +113,13 @@ class Zygote:
         with adopting():
             socket.send_fds(self._socket, [json.dumps(request).encode()], [output.fileno()] * 2)
             said = self._socket.recv(20)
-        assert said, "the process that forks has ended"
+        assert said, "the process that forks nodes has ended"
         return Forked(int(said))
 
 
 @contextmanager
 def adopting():
-    """Let this process, in a `with` block, become the parent of orphans among its descendants."""
+    """In a `with` block, make this process the parent of descendants whose parent has ended."""
     prctl = ctypes.CDLL(None).prctl
     prctl(PR_SET_CHILD_SUBREAPER, 1)
     try:

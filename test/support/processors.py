@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Settings that make Numba compile for other processors.
+"""Return settings that make Numba compile for other processors.
 
 Features that only the operating system or hand-written code uses, such as pku, are left out: no
 compiled arithmetic contains them.
@@ -22,7 +22,7 @@ _ZEN3 = (
     "vaes vpclmulqdq xsavec xsaveopt xsaves"
 )
 
-#: By LLVM's name of a processor, the features that generated code may use.
+#: Features that generated code may use, by LLVM's name of the processor.
 FEATURES = {
     name: frozenset(features.split())
     for name, features in {

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A client with raw sockets in the process of the test, and helpers for tests of live boxes."""
+"""A client with raw sockets in the test's process, and helpers for tests of control boxes."""
 
 import os
 import select
@@ -23,7 +23,7 @@ def address(k=0):
 
 
 def settled(arm):
-    """Wait until simulated time stands still for 0.5 s; return the last state."""
+    """Wait until simulated time has stopped for 0.5 s of wall time; return the last state."""
     tick, since = -1, time.monotonic()
     while time.monotonic() - since < 0.5:
         state = arm.loop.readout.latest()
@@ -34,7 +34,7 @@ def settled(arm):
 
 
 def until(condition):
-    """Wait for a condition, up to a time limit."""
+    """Wait until a condition is true, up to a time limit."""
     give_up = time.monotonic() + PATIENT
     while not condition():
         assert time.monotonic() < give_up
@@ -60,7 +60,7 @@ class RawClient:
         self.udp.close()
 
     def ask(self, command, payload=b""):
-        """Send a request; return the body of the next answer."""
+        """Send a request; return the body of the next answer of the box."""
         self.number += 1
         self.tcp.sendall(struct.pack("<III", command, self.number, 12 + len(payload)) + payload)
         return self.answer()
@@ -78,7 +78,7 @@ class RawClient:
         return data
 
     def move(self, controller=2, generator=4):
-        """Begin a motion; return the first state that a program of libfranka can answer."""
+        """Begin a motion; return the first state that a client of libfranka could answer."""
         given = np.zeros((), packets.PAYLOADS[Request.MOVE])
         given["controller"], given["generator"] = controller, generator
         given["path_deviation"] = given["goal_deviation"] = 10.0, 3.0, 6.0
@@ -89,7 +89,7 @@ class RawClient:
         return self.state(after=int(state["message_id"]))
 
     def state(self, after=0):
-        """Return the newest state with a message_id above `after`, as libfranka does."""
+        """Return the newest state whose message_id is above `after`, as libfranka does."""
         while True:
             data, self.box = self.udp.recvfrom(4096)
             while select.select([self.udp], [], [], 0)[0]:
@@ -106,7 +106,7 @@ class RawClient:
         self.udp.sendto(given.tobytes(), self.box)
 
     def turn(self, cycles=100, torque=0.3, slow=0.0, speed=0.0):
-        """Move joint 7 by torques, or at a speed; return the increments of message_id.
+        """Move joint 7 by a torque or at a speed; return the increments of message_id.
 
         Args:
             slow: delay of the first command [s].

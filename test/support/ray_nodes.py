@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A cluster of Ray whose nodes are processes on this machine."""
+"""Start a cluster of Ray whose nodes are processes on this machine."""
 
 import socket
 import threading
@@ -22,7 +22,7 @@ def cluster():
 
 @contextmanager
 def silent_server():
-    """Yield the address of a server that accepts connections, but is not Ray."""
+    """Yield the address of a server that greets like a mail server, and never answers."""
     with socket.create_server(("127.0.0.1", 0)) as server:
 
         def greet():

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Refusals: tests assert the class of an error, its code and its element, not its text.
+"""Check refusals by the error's class, code and element, but not by its text.
 
-The texts are in test/messages.txt; a run ends with the number of messages that the file lacks.
+The texts are in test/messages.txt. A run prints at its end how many messages the file lacks.
 Missing messages fail no test, because some quote Python or a library and differ by release.
 """
 
@@ -17,7 +17,7 @@ SEEN = Messages()
 
 
 def worded(code, text):
-    """Record the text of a refusal."""
+    """Record the text of a refusal with its code."""
     SEEN.add(code, str(text))
 
 

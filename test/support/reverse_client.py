@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A client like the driver of ur_client_library: its program, messages and servers."""
+"""Act like the driver of ur_client_library: make its program and messages, and serve."""
 
 import socket
 import struct
@@ -32,7 +32,7 @@ CUBIC, QUINTIC = 1, 2
 
 
 def program(host="127.0.0.1", ports=(50003, 50004, 50001), point="3 * 6 + 1", command=28, more=""):
-    """Return a program with the lines by which the box recognises external_control.urscript."""
+    """Return a program whose lines let the box recognise external_control.urscript."""
     numbers = {f"MODE_{k}": v for k, v in MODES.items()}
     numbers |= {f"MOTION_TYPE_{k}": v for k, v in KINDS.items()} | COMMANDS | ACTIONS
     numbers |= {"TRAJECTORY_DATA_DIMENSION": point, "SCRIPT_COMMAND_DATA_DIMENSION": command}
@@ -54,7 +54,7 @@ def integers(numbers):
 
 
 def message(mode, numbers=(), timeout=0.1):
-    """Return a message of the reverse interface; the numbers are scaled."""
+    """Return a message of the reverse interface, with scaled numbers."""
     number = MODES.get(mode, mode)
     row = [*integers(numbers), *[0] * (6 - len(numbers))]
     return struct.pack(">8i", round(timeout * 1e3), *row, number)
@@ -67,23 +67,23 @@ def action(name, count=0, mode="FORWARD", timeout=0.5):
 
 
 def point(kind, target, second=(0.0,) * 6, third=(0.0,) * 6, time=0.0, form=0):
-    """Return a point of a trajectory; `third` begins with velocity and acceleration."""
+    """Return the message of a trajectory's point; `third` has velocity and acceleration first."""
     third = [*third, *[0.0] * (6 - len(third))]
     numbers = integers([*target, *second, *third])
     return struct.pack(">21i", *numbers, round(time * TIME_SCALE), form, KINDS.get(kind, kind))
 
 
 def command(name, numbers=()):
-    """Return a script command."""
+    """Return the message of a script command."""
     row = [COMMANDS.get(name, name), *integers(numbers)]
     return struct.pack(">28i", *row, *[0] * (28 - len(row)))
 
 
 class Driver:
-    """The three servers of a client, each with one connection at a time.
+    """The three servers of a client; each has one connection at a time.
 
     Args:
-        where: address of the client.
+        where: address of the client on this machine.
     """
 
     def __init__(self, where):

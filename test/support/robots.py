@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The 69 URDFs of example-robot-data, found through the installed package."""
+"""Find and load the 69 URDFs of the installed package example-robot-data."""
 
 import functools
 import sys
@@ -22,8 +22,8 @@ FOLDER = _folder()
 FILES = sorted(FOLDER.glob("**/*.urdf")) if FOLDER else []
 NO_NAME = "ur3.urdf"  # a file without robot name and links
 
-#: Robots with a singular M: their last joints carry links without inertia. (iCub is tested: its M
-#: is only badly conditioned, up to 1e9, and the tolerance grows with cond(M).)
+#: Robots with a singular M, because their last joints carry links without inertia. iCub is tested:
+#: M of iCub is only badly conditioned, up to 1e9, and the tolerance grows with cond(M).
 SINGULAR = ("romeo.urdf", "romeo_laas_small.urdf")
 
 needs_robots = pytest.mark.skipif(not FILES, reason="example-robot-data is not installed")
@@ -63,7 +63,7 @@ def _load(source, floating_base):
 
 
 def load(source, floating_base=False):
-    """Return a Model with its own options; tests share its arrays."""
+    """Return the Model of a robot with its own options; the tests share the Model's arrays."""
     return _load(source, floating_base).replaced()
 
 
@@ -74,7 +74,7 @@ def find(name):
     return next(path for path in FILES if path.as_posix().endswith(f"/{name}"))
 
 
-#: A cart on rails in a room; the wall ahead is 5 m away from its origin, at x = 0.
+#: A cart on rails in a room; the wall ahead is 5 m away from the cart's origin at x = 0.
 ROOM = """<robot name="cart">
   <link name="room">
     <collision><origin xyz="5.05 0 0"/><geometry><box size="0.1 8 9"/></geometry></collision>

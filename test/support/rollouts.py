@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Robots for rollouts, and a reference rollout by rb.step, one robot after the other."""
+"""Robots for rollouts, and a reference that computes each robot's rollout by rb.step."""
 
 import functools
 
@@ -21,7 +21,7 @@ def _loaded(file, floating):
 
 
 def robot(name):
-    """Return a Model of ROBOTS with its own options."""
+    """Return the Model of a robot of ROBOTS with its own options."""
     return _loaded(*ROBOTS[name]).replaced()
 
 
@@ -33,15 +33,15 @@ def starts(m, count, seed=0):
 
 
 def light_forces(m, shape, seed=1):
-    """Return forces (*shape, nv) that suit a robot of any size."""
+    """Return random forces (*shape, nv) that suit a robot of any size."""
     scale = np.maximum(m.dof_inertia0, 1e-4)
     return scale * np.random.default_rng(seed).uniform(-20.0, 20.0, (*shape, m.nv))
 
 
 def looped(models, qpos0, qvel0, nstep, forces, every=1):
-    """Return outputs (nbatch, rows, ...) by name, computed one robot after the other.
+    """Return outputs (nbatch, rows, ...) by name; rb.step computes one robot after the other.
 
-    `models` has a Model for each robot. forces(k, n, d) returns qfrc_applied of robot k at step n.
+    `models` has a Model for each robot. forces(k, n, d) returns qfrc_applied of robot k in step n.
     """
     found = {name: [] for name in OUTPUTS}
     for k, m in enumerate(models):

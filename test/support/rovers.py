@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Wheeled robots with published dimensions: TurtleBot 3, TurtleBot 4 and a skid steer."""
+"""Wheeled robots with published dimensions: TurtleBot 3, TurtleBot 4, a skid-steered robot."""
 
 from dataclasses import dataclass
 
@@ -109,7 +109,7 @@ TURTLEBOT4 = Rover(
     13.0,
     casters=(0.125, -0.125),
 )
-#: A skid steer of the size of a Husky A200: four driven wheels that cannot steer.
+#: A skid-steered robot of the size of a Husky A200, with four driven wheels that cannot steer.
 SKID_STEER = Rover(
     "skid_steer",
     46.0,

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The commands of a page, run as a reader runs them: each server in its own terminal."""
+"""Run the commands of a page as a reader runs them, each server in its own terminal."""
 
 import os
 import re
@@ -16,18 +16,18 @@ from pathlib import Path
 from support import processes
 from support.documents import ROOT, commands
 
-#: Commands that run until Ctrl-C; `rbdyn replay` with --film does not.
+#: Commands that run until Ctrl-C, which `rbdyn replay` with --film does not.
 SERVES = re.compile(
     r"^(?:make sim\b|(?:\.venv/bin/)?(?:rbdyn (?:sim|view|replay(?!.*--film))\b|arm_controller\b"
     r"|python examples/gravity_node\.py))"
 )
-#: Output of these commands when they are ready.
+#: Pattern of the text that these commands print when they are ready.
 READY = re.compile(r"simulating '|controlling '|fastest joint|http://")
-#: Output of a simulator when it is ready; its page has opened before.
+#: Pattern of the text that a simulator prints when it is ready, after opening its page.
 SIMULATES = re.compile(r"simulating '")
-#: Refusals of an arm controller to arm while states are late, as on a busy machine.
+#: Texts by which a controller refuses to arm while states are late, as on a busy machine.
 LATE = re.compile(r"the clock of the states|the newest state is|states come at")
-#: Time limit of a command [s]: its first start can compile the engine.
+#: Time limit of a command [s], whose first start can compile the engine.
 PATIENCE = 600.0
 #: Commands that run as forks (support/processes.py) if the line needs no shell.
 FORKS = {
@@ -50,7 +50,7 @@ def start(line, folder, env, output):
 
 
 class Terminal:
-    """A command that runs until Ctrl-C, and its collected output."""
+    """A command that runs until Ctrl-C, with its collected output."""
 
     def __init__(self, command, folder, env):
         self.command, self.said = command, ""
@@ -73,7 +73,7 @@ class Terminal:
         assert condition(self.said), f"'{self.command}' does not print it:\n{self.said}"
 
     def end(self):
-        """Send Ctrl-C to the process group, as a terminal does; check that it ends cleanly."""
+        """Send Ctrl-C to the process group, as a terminal does; check that all ends cleanly."""
         if self.process.poll() is None:
             os.killpg(self.process.pid, signal.SIGINT)
         status = self.process.wait(60.0)
@@ -90,12 +90,12 @@ class Terminal:
 
 
 def is_ready(command):
-    """Return a function that searches output for the text that shows that the command is ready."""
+    """Return a function that searches output for the text that a ready command prints."""
     return (SIMULATES if "rbdyn sim" in command else READY).search
 
 
 class Session:
-    """The blocks of a page, in a folder that looks like the root of the repository."""
+    """Run the blocks of a page in a folder that looks like the root of the repository."""
 
     def __init__(self, folder, domain):
         for path in ROOT.iterdir():
@@ -105,7 +105,7 @@ class Session:
         environment.symlink_to(sys.prefix)
         self.folder = folder
         self.env = dict(os.environ, ROS_DOMAIN_ID=str(domain), ROS_LOG_DIR=str(folder))
-        for name in ("MAKEFLAGS", "ARGS"):  # they belong to `make test`, not to commands of a page
+        for name in ("MAKEFLAGS", "ARGS"):  # `make test` sets these for itself
             self.env.pop(name, None)
         self.env |= {"ROS_AUTOMATIC_DISCOVERY_RANGE": "LOCALHOST", "PYTHONUNBUFFERED": "1"}
         self.env |= {"PATH": f"{Path(sys.prefix) / 'bin'}{os.pathsep}{os.environ['PATH']}"}
@@ -134,7 +134,7 @@ class Session:
         (self.folder / block.source).write_text(block.text + "\n")
 
     def run(self, block, promises=()):
-        """Run a block and compare its output with the page."""
+        """Run a block, and compare its output with the lines that the page promises."""
         lines = commands(block.text)
         if any(SERVES.match(line) for line in lines):
             self.end_servers()
@@ -153,7 +153,7 @@ class Session:
             self._see(promise, said, started, block.where)
 
     def _without_setup(self, line):
-        """Return a command, or for make the command that make runs if .venv is up to date."""
+        """Return a command; for make, return the command that make runs if .venv is up to date."""
         words = shlex.split(line, comments=True)
         if words[0] != "make":
             return line
@@ -196,7 +196,7 @@ class Session:
 
 
 def alike(promise):
-    """Return a pattern for a line of output: with any numbers, any space, any text for `...`."""
+    """Return a pattern of a line in which numbers, spaces and the text of `...` may differ."""
     parts = re.split(r"(-?\d+(?:\.\d+)?(?:e[-+]?\d+)?|\.\.\.|\s+)", promise.strip())
     kinds = {True: r"\s+", False: r"-?\d+(?:\.\d+)?(?:e[-+]?\d+)?"}
     text = "".join(
@@ -207,12 +207,12 @@ def alike(promise):
 
 
 def free_domain(count):
-    """Return an unused ROS domain and the socket that reserves it; close the socket afterwards."""
+    """Return an unused ROS domain and the socket that reserves the domain until it is closed."""
     for k in range(90):
         number = 10 + (os.getpid() + 41 + count + k) % 90
         held = socket.socket()
         try:
-            held.bind(("127.0.0.1", 7300 + number))  # as test/ros/conftest.py does
+            held.bind(("127.0.0.1", 7300 + number))  # support/domains.py reserves the same ports
         except OSError:
             held.close()
             continue

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The similarity of two pictures."""
+"""Compute the structural similarity of two pictures."""
 
 import numpy as np
 from scipy.ndimage import gaussian_filter

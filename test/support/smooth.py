@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The smooth law of dry friction and limits, for comparisons with engines that have only this law.
+"""Models with the smooth law of friction and limits, to compare them with code that has no other.
 
 Specialised code, rollouts, generated C, derivatives, MuJoCo's limit springs and closed forms of
 viscous friction do not have the exact law.
@@ -9,13 +9,13 @@ import numpy as np
 
 
 def smoothly(m):
-    """Give a Model the smooth law, and return it."""
+    """Set the smooth law of friction and limits in a Model; return the Model."""
     m.opt.exact_stops = False
     return m
 
 
 def with_soft_limits(m):
-    """Return a Model with limits of 20 ms.
+    """Return a Model whose limits have a time constant of 20 ms.
 
     Forces of stiffer limits would hide the other terms and magnify the rounding of positions.
     """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Compare specialised functions, evaluated in NumPy, with the engine."""
+"""Evaluate specialised functions in NumPy, and compare the results with the engine."""
 
 import ctypes
 
@@ -17,15 +17,15 @@ from support import states
 from support.compare import EPS, Comparison, with_inverse
 from support.smooth import smoothly
 
-#: Compared functions; derivatives have tests of their own.
+#: Names of the compared functions; other tests compare derivatives.
 NAMES = tuple(name for name in FUNCTIONS if not name.endswith("derivatives"))
 
-#: Tolerance as a share of the largest entry; results of M^-1 have at least 64 nv cond(M) eps.
+#: Tolerance as a share of the largest entry; it is at least 64 nv cond(M) eps for results of M^-1.
 TOLERANCE = 1e-12
 FROM_INVERSE = ("qpos", "qvel", "qacc", "qacc_step")
 
-#: Near a singularity accelerations have errors of up to SOLVED cond(M) eps: 20 times the errors of
-#: 700 random states at distances of 1e-9 to 0.3 from it, with timesteps of 1 and 5 ms.
+#: Near a singularity, errors of accelerations may be SOLVED cond(M) eps. This is 20 times the
+#: errors of 700 random states at distances of 1e-9 to 0.3, with timesteps of 1 and 5 ms.
 SOLVED = 4.0
 
 _NUMPY = {
@@ -41,7 +41,7 @@ _NUMPY = {
 
 
 def numbers_of(m, name):
-    """Return the integer arguments of a function, if it has any: last frame, its own axes."""
+    """Return the integer arguments of a function by name: the last frame, in its own axes."""
     return (m.nframe - 1, 1)[: FUNCTIONS[name].numbers]
 
 
@@ -72,7 +72,7 @@ def random_data(m, count, seed, speed=1.0):
 
 
 def given(m, rows):
-    """Return by name the inputs of Programs from Data and options of a Model."""
+    """Return the inputs of Programs by name, from Datas `rows` and the options of a Model."""
     arrays = {
         field.name: np.stack([np.ravel(getattr(d, field.name)) for d in rows]).astype(float)
         for field in DATA_FIELDS
@@ -83,12 +83,12 @@ def given(m, rows):
 
 
 def from_model(m, names, count):
-    """Return by name arrays of a Model, repeated in `count` rows."""
+    """Return arrays of a Model by name, repeated in `count` rows."""
     return {name: np.tile(np.ravel(getattr(m, name)).astype(float), (count, 1)) for name in names}
 
 
 def evaluate(program, arrays):
-    """Return by name the outputs (S, length) of a Program, from arrays (S, length)."""
+    """Return the outputs (S, length) of a Program by name, for arrays (S, length) by name."""
     values, rows = [], (len(next(iter(arrays.values()))),)
     with np.errstate(all="ignore"):
         for kind, *operands in program.operations:
@@ -115,13 +115,13 @@ def evaluate(program, arrays):
 
 
 def filled(program, arrays):
-    """Return the array "out" (S, length) of a Program; it is empty if no joint moves."""
+    """Return the array "out" (S, length) of a Program, which is empty if no joint moves."""
     nothing = np.zeros((len(next(iter(arrays.values()))), 0))
     return evaluate(program, arrays).get("out", nothing)
 
 
 def generic(m, d, name):
-    """Run the engine's function on d and return its flat outputs by name."""
+    """Run the engine's function on d; return the flat outputs by name."""
     function = FUNCTIONS[name]
     numbers = numbers_of(m, name)
     if function.shape is not None:
@@ -149,7 +149,7 @@ def generic(m, d, name):
 
 
 def left_in(d, name):
-    """Return by name the flat outputs that a function has written to a Data."""
+    """Return the flat outputs that a function has written to a Data, by name."""
     return {
         field: np.atleast_1d(np.ravel(getattr(d, WHOLE.get(field, field)))).astype(float)
         for field in FUNCTIONS[name].outputs
@@ -157,7 +157,7 @@ def left_in(d, name):
 
 
 def tolerances(m, d):
-    """Return two tolerances: of results of M^-1, and of all other results."""
+    """Return the tolerance of results of M^-1, and the tolerance of all other results."""
     if m.nv == 0:
         return TOLERANCE, TOLERANCE
     return with_inverse(TOLERANCE, rb.mass_matrix(m, d.copy()), m.nv), TOLERANCE
@@ -166,7 +166,7 @@ def tolerances(m, d):
 def angle_rates_tolerance(m, d, left):
     """Return the tolerance of qvel after a step near the singularity of yaw-pitch-roll joints.
 
-    With c = |cos(pitch)| the axes of such a joint are dependent to the order of c, and cond(M) is
+    With c = |cos(pitch)|, the axes of such a joint are dependent up to order c, and cond(M) is
     1 / c^2 times the condition number of a regular joint. Accelerations a then have errors e a,
     e = SOLVED cond(M) eps.
     All of e a is along the dependent axes; c e a is left in the angular velocity w and in the
@@ -230,7 +230,7 @@ def compare_with_engine(m, rows, names, where):
 
 
 class LaneRunner:
-    """Programs that compute several robots side by side, in a memory of their own.
+    """Programs that compute several robots side by side, with their own memory.
 
     Args:
         programs: Programs by name.
@@ -242,7 +242,7 @@ class LaneRunner:
         self.address, self.memory = self.lanes.memory()
 
     def __call__(self, name, arrays, outputs):
-        """Fill slots with arrays (W, length), run a program, and return outputs (W, length)."""
+        """Fill slots with arrays (W, length) and run a program; return its outputs (W, length)."""
         for array, (first, length) in self.lanes.slots.items():
             if array in arrays:
                 rows = arrays[array].T

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Models with every joint type and force that can be specialised; few real robots have them."""
+"""Models with each joint type and force that specialised code has, which few real robots have."""
 
 from contextlib import contextmanager
 from dataclasses import replace
@@ -54,7 +54,7 @@ def registered():
 
 
 def library():
-    """Return all joint types, half of them reversed, with damping, friction, springs, limits."""
+    """Return joints of all types, half of them reversed, with damping, friction and limits."""
     count = len(trees.LIBRARY)
     tree = trees.auto_tree(
         count, 1.5, kinds=trees.LIBRARY, shuffle=False, reversals=0.5, offsets=0.5, damping=0.3
@@ -70,7 +70,7 @@ def library():
 
 
 def balls():
-    """Return ball joints with cones, most exceeded in random states, and an inner free joint."""
+    """Return ball joints with cones, which most random states exceed, and an inner free joint."""
     m = trees.build(trees.auto_tree(6, 1.5, kinds=("spherical", "revolute", "floating"), seed=3))
     ball = m.jnt_type == rb.JointType.BALL
     return m.replaced(
@@ -127,7 +127,7 @@ def mixed_user_joints():
 
 
 def driven():
-    """Return a joint driven over time between free hinges."""
+    """Return a joint that is driven over time, between free hinges."""
     builder = rb.SystemBuilder("driven").body("a", BODY).body("b", BODY).body("c", BODY)
     builder.joint("first", "revolute", "base", "a", axis=(0, 1, 0))
     builder.joint("given", "prismatic", "a", "b", xyz=(0.3, 0, 0.1), axis=(0.6, 0, 0.8))
@@ -150,7 +150,7 @@ def coupled():
 
 
 def geared():
-    """Return a tree with gears between joints: constraints with independent rows."""
+    """Return a tree with gears between joints, whose constraints have independent rows."""
     builder = rb.SystemBuilder("geared").body("a", BODY).body("b", BODY).body("c", BODY)
     builder.joint("first", "revolute", "base", "a", axis=(0, 1, 0), damping=0.1)
     builder.joint("middle", "prismatic", "a", "b", xyz=(0.3, 0, 0.1), axis=(0.6, 0, 0.8))
@@ -178,7 +178,7 @@ def _made(name):
 
 
 def model(name):
-    """Return a Model of this file, or a real robot by the name of its URDF."""
+    """Return the Model of a function of this file, or of a real robot by the name of its URDF."""
     if name.endswith(".urdf"):
         return rb.load_urdf(robots.find(name), strict=False)
     return _made(name).replaced()

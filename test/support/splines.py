@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A trajectory evaluated by SciPy, as reference for the loop."""
+"""Evaluate trajectories by SciPy, as reference for the loop."""
 
 import numpy as np
 from scipy.interpolate import BPoly, CubicHermiteSpline
@@ -9,8 +9,8 @@ def sample(trajectory, t, start, start_velocity=None, start_acceleration=None):
     """Return position, velocity and acceleration (n,) at time t >= 0 from the start.
 
     Unless its first point is at time 0, the trajectory begins at the position `start` (n,) with
-    the given velocity and acceleration (default zero). After the last point it stands still. At a
-    knot the derivatives belong to the piece that begins there.
+    the given velocity and acceleration (default zero). After the last point the position stays
+    constant. At a knot the derivatives belong to the piece that begins there.
     """
     times, knots = _knots(trajectory, start, start_velocity, start_acceleration)
     if t >= times[-1]:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Random states of a Model, and how positions add up: in plain NumPy, without the engine."""
+"""Write random states, and move positions along velocities, in NumPy without the engine."""
 
 import numpy as np
 from scipy.spatial.transform import Rotation
@@ -11,9 +11,9 @@ from support.trees import rotation, wxyz
 
 SIXDOF = (JointType.SIXDOF_FP, JointType.SIXDOF_FS)
 PLANAR = (JointType.PLANAR_FP, JointType.PLANAR_FS)
-MAX_PITCH = 1.2  # [rad], of yaw-pitch-roll joints in a random state; pi / 2 is singular
+MAX_PITCH = 1.2  # largest pitch in a random state [rad]; pi / 2 is singular
 
-CONSTANT_ROWS = "nbody"  # row 0 of such arrays is the world's: only make_data writes it
+CONSTANT_ROWS = "nbody"  # row 0 belongs to the world, and only make_data writes it
 
 
 def randomise(m, d, seed, speed=1.0):
@@ -27,7 +27,7 @@ def randomise(m, d, seed, speed=1.0):
 
 
 def apply_reasonable_forces(m, d):
-    """Apply the forces that cause the accelerations in qacc; these suit a robot of any size."""
+    """Apply the forces that cause the accelerations in qacc, so they suit a robot of any size."""
     d.qfrc_applied = 0.0
     d.xfrc_applied[1:] = 0.01 * m.body_mass[1:, None] * d.xfrc_applied[1:]
     rb.inverse(m, d)
@@ -55,7 +55,7 @@ def quaternions(m):
 
 
 def quaternion(kind):
-    """Return the index of the quaternion in a joint's positions, or None without a quaternion."""
+    """Return the index of the quaternion in a joint's positions, or None if it has none."""
     if kind == JointType.FREE:
         return 3
     return 0 if kind in (JointType.BALL, *SIXDOF) else None
@@ -70,7 +70,7 @@ def joint_slices(m, j):
 
 
 def outputs(*stages):
-    """Return the fields of Data that any of these stages writes."""
+    """Return the names of the fields of Data that any of these stages writes."""
     fields = []
     for field in DATA_FIELDS:
         writers = field.stage.replace(";", ",").split(",")
@@ -80,14 +80,14 @@ def outputs(*stages):
 
 
 def poison(d, *stages):
-    """Write NaN into every output of the stages, so that entries they do not write stay NaN."""
+    """Write NaN into every output of the stages, so that entries without a result stay NaN."""
     for field in outputs(*stages):
         array = getattr(d, field.name)
         array[(slice(1, None) if field.dims[0] == CONSTANT_ROWS else ...)] = np.nan
 
 
 def move(m, d, h, velocity):
-    """Move d.qpos for a time h at a velocity (nv,), by the integration rule of each joint."""
+    """Move d.qpos for h [s] at a velocity (nv,), by the integration rule of each joint."""
     for j in range(m.njnt):
         if m.jnt_class[j] == JointClass.FREE:
             q, v = joint_slices(m, j)
@@ -95,10 +95,10 @@ def move(m, d, h, velocity):
 
 
 def moved(kind, q, u):
-    """Return q (+) u of one joint: add positions; multiply rotations and poses by exp(u).
+    """Return the positions of one joint after a displacement u from the positions q.
 
-    If the velocity of F_s is given in its own axes, the pose of F_s moves along a screw:
-    pose <- pose exp(u).
+    Numbers are added, and rotations and poses are multiplied by exp(u). If the velocity of F_s is
+    given in the axes of F_s, F_s moves along a screw: pose <- pose exp(u).
     """
     if kind in SIXDOF:
         return sixdof_moved(q, u, in_successor=kind == JointType.SIXDOF_FS)
@@ -156,7 +156,7 @@ def at_world_origin(d, i):
 
 
 def energy(m, d):
-    """Return the total energy at the state of d, without the energy of contact springs."""
+    """Return the total energy [J] at the state of d, without the energy of contact springs."""
     rb.fwd_position(m, d)
     rb.fwd_velocity(m, d)
     rb.energy(m, d)
@@ -164,7 +164,7 @@ def energy(m, d):
 
 
 def bias_slopes(m, d):
-    """Return the derivative of qfrc_bias by qvel: differences, exact as the bias is quadratic."""
+    """Return d qfrc_bias / d qvel (nv, nv) by differences, exact because the bias is quadratic."""
     D, e = np.zeros((m.nv, m.nv)), d.copy()
     for k in range(m.nv):
         for sign in (1.0, -1.0):
@@ -174,7 +174,7 @@ def bias_slopes(m, d):
 
 
 def at_present(m, d):
-    """Write to d the forces in continuous time at qvel and qacc, without contact."""
+    """Compute the forces of d in continuous time at qvel and qacc, without contact."""
     rb.fwd_position(m, d)
     rb.fwd_velocity(m, d)
     rb.aba(m, d)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Systems with parts that trees.py does not have: constraints, springs, drives, own joints."""
+"""Systems with constraints, springs, drives and user-defined joints, which trees.py lacks."""
 
 import numpy as np
 

@@ -13,7 +13,7 @@ CYLINDER = rb.Cylinder(0.1, 0.2)
 CAPSULE = rb.Capsule(0.05, 0.2)
 POINT = rb.Points(((0.0, 0.0, 0.0),))
 
-#: Shapes of about 0.2 m; the last is the hull of a mesh, away from its own origin.
+#: Shapes of about 0.2 m; the last shape is the hull of a mesh away from the mesh's origin.
 SHAPES = {
     "sphere": BALL,
     "box": rb.Box((0.1, 0.16, 0.22)),
@@ -30,8 +30,8 @@ def free(shape, mass=1.0, surface=None, floor=True, **more):
 
     Args:
         shape: the geometry, around the body's origin.
-        mass: mass [kg]; the inertia follows from the solid shape, or for points from a 0.1 m cube.
-        surface: surface of the geometry.
+        mass: mass [kg]; the solid shape, or for points a 0.1 m cube, gives the inertia.
+        surface: properties of the geometry's surface.
         floor: whether there is a floor at height 0.
         more: further arguments of SystemBuilder.geometry.
     """
@@ -62,7 +62,7 @@ def sunk(h):
 
 
 def placed(m, pos, turn=None, linear=(0.0, 0.0, 0.0), angular=(0.0, 0.0, 0.0)):
-    """Return Data with the free body at a pose and velocity; `angular` is in body axes."""
+    """Return Data with the free body at a pose and a velocity; `angular` is in body axes."""
     d = rb.make_data(m)
     d.qpos[:3] = pos
     d.qpos[3:7] = wxyz(turn or Rotation.identity())
@@ -93,7 +93,7 @@ def contacts(d):
 
 
 def corners(m, d, g):
-    """Return the corners (n, 3) of a geometry in the world, after kinematics."""
+    """Return the corners (n, 3) of a geometry in world axes; d.xpos must belong to d.qpos."""
     i, first = m.geom_bodyid[g], m.geom_vertadr[g]
     corners = m.vert_pos[first : first + m.geom_vertnum[g]]
     local = m.geom_pos[g] + corners @ m.geom_mat[g].reshape(3, 3).T

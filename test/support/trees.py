@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Generated robots, by auto_tree(number of bodies, branching, skew, joint types, seed)."""
+"""Generate robots by auto_tree(number of bodies, branching, skew, joint types, seed)."""
 
 import math
 
@@ -48,9 +48,9 @@ def auto_tree(
 
     Args:
         nb: number of moving links.
-        branching: children per link: 1 is a chain, 2 a binary tree (Featherstone's autoTree).
-        skew: largest angle between a joint frame and its parent link's [rad].
-        kinds: joint types, in random order (in turn with shuffle=False).
+        branching: children per link: 1 gives a chain, 2 a binary tree (Featherstone's autoTree).
+        skew: largest angle [rad] between a joint frame and the frame of the parent link.
+        kinds: joint types, used in random order, or in turn with shuffle=False.
         seed: seed of all random numbers.
         massless: numbers of links without inertia.
         damping: largest viscous damping.
@@ -58,7 +58,7 @@ def auto_tree(
         offsets: share of the joints whose frame differs from the frame of the farther link.
     """
     rng = np.random.default_rng([seed, nb])
-    # a generator of its own, so that simple trees stay as they were
+    # a separate generator keeps the trees without these arguments unchanged
     extra = np.random.default_rng([seed, nb, 1])
     links = [Link("base", random_inertial(rng))]
     joints = []
@@ -82,13 +82,13 @@ def auto_tree(
 
 
 def library_joint(name, kind, predecessor, successor, axis, rng, **more):
-    """Return a joint with all properties of its type.
+    """Return a Joint with all properties of its type.
 
     Args:
         name, kind: name and type of the joint.
         predecessor, successor: (name of the link, pose of the joint's frame in the link).
         axis: axis of the joint.
-        rng: generator for a second axis and parameters.
+        rng: generator of the second axis and the parameters.
         more: further fields of the Joint.
     """
     spec = JOINT_SPECS[kind]
@@ -115,7 +115,7 @@ def random_pose(rng, skew):
 
 
 def random_inertial(rng):
-    """Return a box of random size, mass, position and orientation."""
+    """Return the Inertial of a box of random size, mass, position and orientation."""
     mass = rng.uniform(0.5, 2.0)
     x2, y2, z2 = rng.uniform(0.1, 0.5, 3) ** 2
     R = Rotation.random(random_state=rng).as_matrix()
@@ -144,7 +144,7 @@ def unit(vector):
 
 
 def to_urdf(description):
-    """Return the URDF text of a Description, with all digits of its numbers."""
+    """Return the URDF text of a Description, with all digits of all numbers."""
     text = [f'<robot name="{description.name}">']
     text += [f'<link name="{x.name}">{_inertial(x.inertial)}</link>' for x in description.links]
     for joint in description.joints:

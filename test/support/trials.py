@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Trials of a pendulum, small enough for tests."""
+"""Write trial files of a pendulum that are short enough for tests."""
 
 from pathlib import Path
 
@@ -22,7 +22,7 @@ faults:
 limits: {{tracking_max: 0.1}}
 """
 
-#: A PD law in a ROS node; FAULT stands for the code of a fault.
+#: A ROS node that controls by a PD law; tests replace FAULT by the code of a fault.
 NODE = """\
 import os, sys, time
 import rclpy
@@ -53,7 +53,7 @@ def joint():
 
 
 def text(**changed):
-    """Return the text of the trial file with changed keys; None deletes a key."""
+    """Return the text of the trial file with changed keys; the value None deletes a key."""
     lines, found, skipping = PENDULUM.replace("JOINT", joint()).splitlines(), [], False
     for line in lines:
         key = line.partition(":")[0]
@@ -66,7 +66,7 @@ def text(**changed):
 
 
 def trial(folder, policy="", **changed):
-    """Write policy.py and a trial file to a folder; return the trial."""
+    """Write policy.py and a trial file to a folder; return the trial of the file."""
     Path(folder, "policy.py").write_text(policy)
     path = Path(folder, "trial.yaml")
     path.write_text(text(**changed))

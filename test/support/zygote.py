@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A process that has imported the nodes and forks for each request of `support.processes`.
+"""Import the nodes, then fork for each request of `support.processes`.
 
-`python zygote.py FD` serves requests from the socket FD until its other end is closed. A fork is a
-child of the requesting process and runs like `python -c CODE ARGUMENTS`.
+`python zygote.py FD` serves requests from the socket FD until the socket's other end is closed. A
+fork is a child of the requesting process, and runs like `python -c CODE ARGUMENTS`.
 """
 
 import atexit
@@ -28,11 +28,11 @@ MESSAGES += ("rbdyn_interfaces", "simulation_interfaces")
 
 
 def main():
-    """Serve requests; in a forked process return the code to run."""
+    """Serve requests until the socket closes; in a forked process, return the code to run."""
     sys.path[0] = ""  # python -c sets the same value
-    signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})  # a fork unblocks it
+    signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})  # a fork unblocks this signal
     with Path(__file__).open() as script:
-        fcntl.flock(script, fcntl.LOCK_EX)  # so that only one process compiles at a time
+        fcntl.flock(script, fcntl.LOCK_EX)  # only one process may compile at a time
         prepare()
     from rbdyn_ros.trials.processes.ending import Tracer
 
@@ -96,7 +96,7 @@ def open_messages():
 
 
 def fork(tracer):
-    """Fork; return 0 in the new process, and its id in the server, which is not its parent."""
+    """Fork a process that is no child of the server; return its id, or 0 in the new process."""
     sent, told = os.pipe()
     tracer.call("before_fork")
     middle = os.fork()
@@ -115,7 +115,7 @@ def fork(tracer):
 
 
 def become(request, files):
-    """Apply output, environment, folder and arguments of a request; return its code."""
+    """Apply a request's output, environment, folder and arguments; return its code."""
     for number, file in enumerate(files, 1):
         os.dup2(file, number)
         os.close(file)

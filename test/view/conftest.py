@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Fixtures that give the tests of a file a browser and an arm."""
+"""Fixtures that share a browser and an arm among the tests of a file."""
 
 import pytest
 from web_page import open_browser

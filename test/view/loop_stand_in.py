@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A simulation for a view without ROS: one robot in a loop, in this process."""
+"""A simulation that a view can show without ROS: a loop with one robot in this process."""
 
 import threading
 from pathlib import Path
@@ -17,7 +17,7 @@ from rbdyn_ros.view.live.watched import Watched
 
 
 class ViewedLoop:
-    """A simulation of a robot file that records every order in `orders`."""
+    """A simulation of a robot file that records every order of a view in `orders`."""
 
     def __init__(self, path, **settings):
         path = Path(path)
@@ -43,7 +43,7 @@ class ViewedLoop:
             self.orders.append(order)
 
     def all_of(self, what):
-        """Return the arguments of all orders of a kind."""
+        """Return the arguments of all orders whose kind is `what`."""
         with self._lock:
             return [order[1:] for order in self.orders if order[0] == what]
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A client of a view that does not draw: it receives and sends the same as a browser."""
+"""A client of a view that sends and receives messages like a browser, but does not draw."""
 
 import contextlib
 import socket
@@ -20,10 +20,10 @@ CAMERA = {
 
 
 class PlainClient:
-    """A client connected to a server of this process while it is open.
+    """A client that is connected to a server of this process inside a `with` block.
 
     Attributes:
-        number: the server's number of the client.
+        number: number by which the server knows the client.
     """
 
     def __init__(self, server):
@@ -43,22 +43,22 @@ class PlainClient:
     def _read(self):
         from websockets.exceptions import ConnectionClosed
 
-        with contextlib.suppress(OSError, ConnectionClosed):  # `vanish` has closed it
+        with contextlib.suppress(OSError, ConnectionClosed):  # `vanish` has closed the connection
             for _ in self._pipe:
                 pass
 
     def say(self, kind, **fields):
-        """Send a message."""
+        """Send a message of a kind with these fields."""
         import msgspec
 
         self._pipe.send(msgspec.msgpack.encode({"type": kind, **fields}))
 
     def set_value(self, handle, value):
-        """Set a control of the panel, such as a slider."""
+        """Set the value of a control of the panel, such as a slider."""
         self.say("GuiUpdateMessage", uuid=handle._impl.uuid, updates={"value": value})
 
     def drag_node(self, name, phase, start, end, modifier=None):
-        """Drag a node of the scene from one point to another."""
+        """Send one phase of a drag of a scene's node from one point to another."""
         start, end = tuple(map(float, start)), tuple(map(float, end))
         places = {"start_position": start, "end_position": end}
         screen = dict.fromkeys(("start_screen_pos", "end_screen_pos"), (0.5, 0.5))
@@ -66,7 +66,7 @@ class PlainClient:
         self.say("SceneNodeDragMessage", phase=phase, **node, **places, **screen)
 
     def vanish(self):
-        """Close the connection without a message."""
+        """Close the connection without a closing message."""
         self._pipe.socket.shutdown(socket.SHUT_RDWR)
 
     def __enter__(self):

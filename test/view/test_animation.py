@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Films have the requested frames of the right motion, in a view that stays the same."""
+"""Films show the requested motion with the requested frames, from one point of view."""
 
 import itertools
 import shutil
@@ -41,7 +41,7 @@ def path(tmp_path):
 
 
 def frames(path):
-    """Return all frames (frames, height, width, 3) and the time each is shown [ms]."""
+    """Return all frames (frames, height, width, 3) and the duration [ms] of each frame."""
     with Image.open(path) as film:
         pictures, times = [], []
         for k in range(film.n_frames):
@@ -51,17 +51,17 @@ def frames(path):
     return np.array(pictures), times
 
 
-def test_a_motion_may_be_given_by_positions(m, path):
+def test_a_film_has_one_frame_for_each_given_configuration(m, path):
     qpos = np.linspace(0.0, 1.0, 4)[:, None] * np.ones(m.nq)
     animate(m, qpos, path, fps=20, size=SIZE)
     pictures, times = frames(path)
     assert pictures.shape == (4, 150, 200, 3)
     assert times == [50] * 4
     for one, other in itertools.pairwise(pictures):
-        assert np.abs(one - other).max() > 50  # the robot moves
+        assert np.abs(one - other).max() > 50  # the robot has moved
 
 
-def test_a_simulation_starts_from_the_data(m, path):
+def test_a_film_of_a_simulation_starts_at_the_state_of_the_data(m, path):
     d, e = rb.make_data(m), rb.make_data(m)
     d.qpos = e.qpos = 0.5
     animate(m, d, path, duration=0.4, fps=25, size=SIZE)
@@ -71,8 +71,8 @@ def test_a_simulation_starts_from_the_data(m, path):
     assert d.qpos.tobytes() == e.qpos.tobytes()
 
 
-def test_frames_of_a_simulation_are_one_frame_time_apart(m, path):
-    """A timestep that does not divide the time of a frame is included."""
+def test_a_film_of_a_simulation_has_frames_at_equal_intervals(m, path):
+    """The timestep of this simulation does not divide the interval of the frames."""
     m.opt.timestep = 0.003
     d = rb.make_data(m)
     d.qvel = 1.0
@@ -80,10 +80,10 @@ def test_frames_of_a_simulation_are_one_frame_time_apart(m, path):
     assert np.abs(np.array(times) - 0.03 * np.arange(len(times))).max() <= 0.5 * 0.003 + 1e-9
     animate(m, d, path, duration=0.2, fps=30, size=SIZE)
     _, shown = frames(path)
-    assert shown == [30] * len(shown)  # a .gif counts hundredths of a second
+    assert shown == [30] * len(shown)  # a .gif gives times in hundredths of a second
 
 
-def test_driven_joints_move_with_the_time():
+def test_a_film_of_positions_moves_driven_joints_over_time():
     register()
     m = rb.build(everything())
     instants = animation._given(m, np.tile(m.qpos0, (30, 1)), None, None, 25.0)
@@ -92,11 +92,11 @@ def test_driven_joints_move_with_the_time():
     assert np.trace(first.T @ later) == pytest.approx(1.0 + 2.0 * np.cos(np.sin(k / 25.0)))
 
 
-def test_the_box_drawn_for_a_body_has_its_inertia():
+def test_the_box_drawn_for_a_body_has_the_inertia_of_the_body():
     inertial = shapes.box((0.3, 0.5, 0.7), mass=2.0)
     edges = equivalent_box(np.array([2.0]), np.array([inertial.inertia[:3]]))
     assert np.allclose(edges, [[0.3, 0.5, 0.7]], rtol=1e-12)
-    # unlike any real material
+    # no real body has this inertia
     flat = equivalent_box(np.array([1.0]), np.array([[1.0, 1.0, 3.0]]))
     assert np.isfinite(flat).all()
 
@@ -119,7 +119,7 @@ LOOKS = """<robot name="r">
 </robot>"""
 
 
-def test_a_film_shows_the_color_of_a_visual(path):
+def test_a_film_shows_the_colour_of_a_visual(path):
     m = rb.load_urdf(LOOKS)
     shown = []
     for looks in (None, LOOKS):
@@ -129,14 +129,14 @@ def test_a_film_shows_the_color_of_a_visual(path):
     assert red[0] == 0.0 < red[1]
 
 
-def test_a_film_reports_visuals_that_it_replaces(path):
+def test_a_film_reports_a_visual_whose_mesh_file_is_missing(path):
     mesh = LOOKS.replace('<cylinder radius="0.1" length="0.4"/>', '<mesh filename="gone.stl"/>')
     (finding,) = animate(rb.load_urdf(LOOKS), [[0.0, 0.0]], path, looks=mesh, size=SIZE).findings
     assert "gone.stl" in finding.message
 
 
 def test_a_body_without_visuals_is_drawn_by_its_contact_geometries():
-    """A single contact point has no volume, and is not drawn."""
+    """A single contact point has no volume, so it is not drawn."""
     s = rb.SystemBuilder("top", base="world").body("top", shapes.top(0.2, 0.05, 0.2))
     s.joint("free", "floating", "world", "top").floor()
     s.geometry("foot", "top", rb.Points(((0, 0, 0),)))
@@ -160,7 +160,7 @@ def test_a_body_without_geometries_is_drawn_as_a_box_of_its_inertia():
         assert np.allclose(corners.max(axis=0), high)
 
 
-def test_each_object_of_a_scene_has_a_colour():
+def test_each_object_of_a_scene_has_its_own_colour():
     cube = rb.Box((0.1, 0.1, 0.1))
     objects = [rb.Object(f"{k}", cube, mass=1.0, pose=rb.pose((k, 0, 0))) for k in range(3)]
     looks = plain_looks(rb.scene(objects=objects))
@@ -169,7 +169,7 @@ def test_each_object_of_a_scene_has_a_colour():
 
 @pytest.mark.parametrize("size", [(300, 100), (100, 300)])
 def test_the_robot_is_in_the_picture_during_the_whole_motion(m, size):
-    """The corners of the robot at all instants are in the picture, and nearly fill it."""
+    """The robot's corners at all instants are in the picture, and cover over half of one side."""
     qpos = np.linspace(0.0, 6.0, 20)[:, None] * np.ones(m.nq)
     instants = animation._given(m, qpos, None, None, 25.0)
     with Renderer(m, plain_looks(m)) as renderer:
@@ -185,7 +185,7 @@ def test_the_robot_is_in_the_picture_during_the_whole_motion(m, size):
 
 
 def boxed():
-    """Return a box of 1 kg on a floor, at rest."""
+    """Return the Model and Data of a box of 1 kg that rests on a floor."""
     s = rb.SystemBuilder("r", base="world").body("box", shapes.box((0.2, 0.2, 0.2), mass=1.0))
     s.joint("free", "floating", "world", "box").floor().geometry("box", "box", rb.Box((0.2,) * 3))
     m = rb.build(s)
@@ -199,11 +199,11 @@ def test_a_film_shows_the_floor_of_the_world(path):
     m, d = boxed()
     animate(m, [d.qpos], path, size=SIZE)
     (corner,) = frames(path)[0][:, -1, 0]
-    assert np.ptp(corner) < 30.0  # grey, and not the blue of the sky
+    assert np.ptp(corner) < 30.0  # the corner is grey, and not blue as the sky
 
 
 def test_a_film_shows_contact_points_and_forces(path):
-    """Arrows of a simulation and of given contacts are equal; without contacts there are none."""
+    """A simulation and given contacts have equal arrows; without contacts there are no arrows."""
     m, d = boxed()
     points = np.concatenate([d.contact_pos[:4], d.contact_force[:4]], axis=1)
     animate(m, [d.qpos] * 2, path, contacts=[points, points[:0]], size=SIZE)
@@ -216,7 +216,7 @@ def test_a_film_shows_contact_points_and_forces(path):
     assert np.mean(np.abs(given[0] - simulated[0]).max(axis=2) > 40) < 0.01
 
 
-def test_a_film_without_a_renderer_is_refused_at_once(m, path, monkeypatch):
+def test_a_film_without_a_renderer_is_refused_before_the_simulation(m, path, monkeypatch):
     monkeypatch.setitem(sys.modules, "moderngl", None)
     d = rb.make_data(m)
     with refused(rb.ParameterError, "no-renderer", "renderer"):
@@ -225,14 +225,14 @@ def test_a_film_without_a_renderer_is_refused_at_once(m, path, monkeypatch):
     assert not path.exists()
 
 
-def test_a_robot_without_joints_and_mass_can_be_animated(path):
+def test_a_robot_without_joints_and_mass_has_a_film(path):
     stone = rb.load_urdf('<robot name="stone"><link name="stone"/></robot>')
     animate(stone, np.zeros((2, 0)), path, size=SIZE)
     assert len(frames(path)[1]) >= 1
 
 
 @pytest.mark.parametrize("motion", [np.zeros((3, 5)), np.zeros((0, 1)), "swing", None])
-def test_a_motion_is_a_data_or_an_array_of_positions(m, path, motion):
+def test_a_motion_that_is_no_data_or_array_of_positions_is_refused(m, path, motion):
     with refused(rb.ParameterError, "bad-motion", "motion"):
         animate(m, motion, path)
 
@@ -252,7 +252,7 @@ def test_a_motion_is_a_data_or_an_array_of_positions(m, path, motion):
         ([[0.0]], {"size": (3.0, 2.0)}, "bad-size", "size"),
     ],
 )
-def test_arguments_out_of_range_are_refused(m, path, motion, more, code, element):
+def test_invalid_arguments_of_a_film_are_refused(m, path, motion, more, code, element):
     with refused(rb.ParameterError, code, element):
         animate(m, motion, path, **more)
     assert not path.exists()
@@ -262,7 +262,7 @@ def test_arguments_out_of_range_are_refused(m, path, motion, more, code, element
     "duration",
     [None, -1.0, 1e4],
 )
-def test_durations_out_of_range_are_refused(m, path, duration):
+def test_an_invalid_duration_of_a_film_is_refused(m, path, duration):
     d = rb.make_data(m)
     with refused(rb.ParameterError, "bad-duration", "duration"):
         animate(m, d, path, duration=duration)
@@ -271,7 +271,7 @@ def test_durations_out_of_range_are_refused(m, path, duration):
     assert d.time == 0.0
 
 
-def test_a_diverging_simulation_makes_no_film(m, path):
+def test_a_simulation_that_diverges_writes_no_film(m, path):
     d = rb.make_data(m)
     d.qvel = np.nan
     with refused(rb.ModelError, "diverged", m.name):
@@ -292,7 +292,7 @@ def test_a_film_with_an_unknown_suffix_is_refused(m, tmp_path):
         animate(m, [[0.0]], tmp_path / "film.avi")
 
 
-def test_mp4_without_ffmpeg_is_refused_at_once(m, tmp_path, monkeypatch):
+def test_an_mp4_film_without_ffmpeg_is_refused_before_the_simulation(m, tmp_path, monkeypatch):
     monkeypatch.setenv("PATH", "")
     d = rb.make_data(m)
     with refused(rb.ParameterError, "no-ffmpeg", "path"):
@@ -301,6 +301,6 @@ def test_mp4_without_ffmpeg_is_refused_at_once(m, tmp_path, monkeypatch):
 
 
 @pytest.mark.skipif(not shutil.which("ffmpeg"), reason="ffmpeg is not installed")
-def test_an_mp4_is_written(m, tmp_path):
+def test_animate_writes_an_mp4_film(m, tmp_path):
     animate(m, [[0.0], [0.5], [1.0]], tmp_path / "film.mp4", size=SIZE)
     assert (tmp_path / "film.mp4").read_bytes()[4:8] == b"ftyp"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Strip charts without a browser: stored rows, drawn curves, and free hidden charts."""
+"""Charts without a browser store rows and draw curves, and hidden charts cost nothing."""
 
 import contextlib
 import itertools
@@ -16,22 +16,22 @@ from rbdyn_ros.view.web import charts
 from rbdyn_ros.view.web.charts import Charts, ChartSamples, Quantities
 
 
-def test_a_history_keeps_the_last_rows():
+def test_the_samples_of_a_chart_are_the_last_rows():
     history, rng = ChartSamples(3, length=7), np.random.default_rng(0)
     rows, kept = rng.normal(size=(40, 3)), []
     for k, row in enumerate(rows):
         assert history.add(0.5 * k, row)
-        assert not history.add(0.5 * k, row + 1.0)  # no time has passed
+        assert not history.add(0.5 * k, row + 1.0)  # the time is the same
         kept = [*kept, [0.5 * k, *row]][-7:]
         assert len(history) == len(kept)
         assert np.array_equal(history.table(), kept)
-    assert history.add(0.25, rows[0])  # time began anew
+    assert history.add(0.25, rows[0])  # simulated time starts again
     assert np.array_equal(history.table(), [[0.25, *rows[0]]])
     history.clear()
     assert history.table().shape == (0, 4)
 
 
-def test_changing_a_table_does_not_change_the_history():
+def test_a_changed_table_does_not_change_the_samples():
     history = ChartSamples(1, length=2)
     for at in range(3):
         history.add(float(at), [0.0])
@@ -40,7 +40,7 @@ def test_changing_a_table_does_not_change_the_history():
     assert np.array_equal(history.table(), [[1.0, 0.0], [2.0, 0.0]])
 
 
-def test_each_column_of_a_chart_has_the_number_of_its_joint():
+def test_each_column_of_a_chart_has_the_values_of_its_joint():
     """The system has joints of several freedoms, mimic joints, drives and loops."""
     register()
     m = rb.build(everything())
@@ -69,7 +69,7 @@ def test_each_column_of_a_chart_has_the_number_of_its_joint():
     assert (labels, len(columns)) == ((quantities.joints[2],), 1)
 
 
-def test_an_undefined_factor_keeps_the_last_value(arm):
+def test_an_undefined_real_time_factor_is_drawn_as_the_last_value(arm):
     quantities, still = Quantities(arm), Instant.still(arm, arm.qpos0)
     factors = [float("nan"), 0.9, float("nan"), 1.1]
     drawn = [quantities.row(replace(still, factor=factor))[-1] for factor in factors]
@@ -77,7 +77,7 @@ def test_an_undefined_factor_keeps_the_last_value(arm):
 
 
 class Part:
-    """An element of a panel: a value, its callbacks, and whether it exists."""
+    """An element of a panel, which has a value and callbacks until it is removed."""
 
     def __init__(self, gui, **props):
         self.gui, self.calls = gui, []
@@ -103,7 +103,7 @@ class Part:
 
 
 class Panel:
-    """A replacement for viser's panel that stores the added elements."""
+    """A replacement for viser's panel, which stores the added elements in `parts`."""
 
     def __init__(self):
         self.parts = []
@@ -148,7 +148,7 @@ TITLES = ("position", "velocity", "torque", "energy", "real-time factor")
 
 @pytest.fixture
 def clocked(monkeypatch):
-    """Return a clock that stands still until it is set."""
+    """Return a clock whose time is constant until a test sets `now` [s]."""
     clock = SimpleNamespace(now=100.0)
     monkeypatch.setattr(charts, "time", SimpleNamespace(monotonic=lambda: clock.now))
     return clock
@@ -176,7 +176,7 @@ def test_charts_are_updated_only_while_they_are_shown(arm, clocked):
     plots = panel.parts[fixed:]
     assert [plot.label.split(" [")[0] for plot in plots] == list(TITLES)
     flat = [plot.scales["y"] == {"range": (-charts.FLAT, charts.FLAT)} for plot in plots]
-    assert flat == [True, True, True, False, True]  # the energy is 1 J
+    assert flat == [True, True, True, False, True]  # the energy is 1 J and not 0
     for plot in plots:
         times = plot.data[0]
         assert {len(line) for line in plot.data} == {len(times)} == {charts.LENGTH}
@@ -187,8 +187,8 @@ def test_charts_are_updated_only_while_they_are_shown(arm, clocked):
     panel[arm.jnt_names[0]].set(False)
     run(0.5, 35.0)
     assert [part["label"] for part in panel.parts[fixed].series[1:]] == list(arm.jnt_names[1:])
-    assert len(panel.parts[fixed].data[0]) == charts.LENGTH  # the stored part is also shown
-    run(0.5, 0.0)  # time began anew
+    assert len(panel.parts[fixed].data[0]) == charts.LENGTH  # the chart also shows the stored rows
+    run(0.5, 0.0)  # simulated time starts again
     assert len(panel.parts[fixed].data[0]) <= 11
     panel["Show charts"].set(False)
     run(1.0, 0.5)
@@ -198,7 +198,7 @@ def test_charts_are_updated_only_while_they_are_shown(arm, clocked):
     assert min(panel.parts[fixed].data[0]) >= 9.0
 
 
-def test_charts_are_drawn_ten_times_a_second(arm, clocked):
+def test_charts_are_drawn_at_most_ten_times_a_second(arm, clocked):
     panel = Panel()
     drawn, instant = Charts(panel, arm, "arm"), Instant.still(arm, arm.qpos0)
     panel["Show charts"].set(True)
@@ -211,7 +211,7 @@ def test_charts_are_drawn_ten_times_a_second(arm, clocked):
     assert 20 <= changes <= 30
 
 
-def test_signals_of_charts_can_be_chosen_frozen_and_saved(arm, clocked):
+def test_only_chosen_curves_until_the_freeze_are_saved(arm, clocked):
     panel, still = Panel(), Instant.still(arm, arm.qpos0)
     drawn = Charts(panel, arm, "arm")
     panel["Show charts"].set(True)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Coordinates by which a person moves a robot: to numbers, back, and from text."""
+"""Coordinates by which a person moves a robot become numbers and text, and back."""
 
 import math
 
@@ -27,7 +27,7 @@ def m():
     return rb.build(everything(), floating_base=True)
 
 
-def test_exactly_the_free_coordinates_have_a_number(m):
+def test_exactly_the_free_positions_have_a_coordinate(m):
     found = coordinates_of(m, 2.0)
     assert sum(c.entry >= 0 for c in found) + 4 * sum(c.word == "yaw" and c.entry < 0
                                                       for c in found) == m.nq  # fmt: skip
@@ -39,7 +39,7 @@ def test_exactly_the_free_coordinates_have_a_number(m):
         assert math.isfinite(c.high - c.low)
 
 
-def test_coordinates_have_names_and_units(m):
+def test_each_coordinate_has_a_unique_name_and_a_unit(m):
     found = {(m.jnt_names[c.joint], c.word) for c in coordinates_of(m, 2.0)}
     assert len(found) == len(coordinates_of(m, 2.0))
     free = [c for c in coordinates_of(m, 2.0) if m.jnt_names[c.joint] == "root_joint"]
@@ -60,7 +60,7 @@ def test_a_coordinate_has_the_limits_of_its_joint():
     assert (slide.low, slide.high) == (-1.0, 1.0)
 
 
-def test_numbers_written_to_a_configuration_are_read_back(m):
+def test_read_numbers_returns_the_numbers_of_write_numbers(m):
     found, rng = coordinates_of(m, 2.0), np.random.default_rng(0)
     numbers = [rng.uniform(0.9 * c.low, 0.9 * c.high) for c in found]
     qpos = write_numbers(m, found, numbers, m.qpos0)
@@ -80,7 +80,7 @@ def test_the_angles_of_a_floating_base_are_intrinsic_yaw_pitch_roll():
 
 @pytest.mark.parametrize("pitch", [0.5 * math.pi, -0.5 * math.pi])
 @pytest.mark.parametrize("yaw", [0.0, 0.7, -2.0])
-def test_looking_straight_up_or_down_keeps_the_orientation(pitch, yaw):
+def test_numbers_of_a_vertical_pitch_give_the_same_orientation(pitch, yaw):
     m = rb.load_urdf(ARM, floating_base=True)
     found, qpos = coordinates_of(m, 1.0), np.zeros(m.nq)
     turn = Rotation.from_euler("ZYX", [yaw, pitch, 0.3])
@@ -90,7 +90,7 @@ def test_looking_straight_up_or_down_keeps_the_orientation(pitch, yaw):
     assert (turn.inv() * again).magnitude() < 1e-6
 
 
-def test_moving_another_joint_keeps_the_bits_of_a_quaternion():
+def test_a_changed_joint_does_not_change_the_bits_of_a_quaternion():
     m = rb.load_urdf(ARM, floating_base=True)
     found, qpos = coordinates_of(m, 1.0), np.array([*FLOATING, 0.1, 0.2])
     numbers = read_numbers(m, found, qpos)
@@ -99,7 +99,7 @@ def test_moving_another_joint_keeps_the_bits_of_a_quaternion():
     assert new.tolist() == [*FLOATING, 0.1, 0.25]
 
 
-def test_a_configuration_reads_back_from_its_text():
+def test_the_text_of_a_configuration_gives_the_same_configuration():
     m = rb.load_urdf(ARM, floating_base=True)
     qpos = np.array([*FLOATING, 1.0 / 3.0, -1e-7])
     assert np.allclose(parse_qpos(m, qpos_text(qpos)), qpos, rtol=1e-8)
@@ -116,12 +116,12 @@ def test_a_configuration_reads_back_from_its_text():
         "9" * 5000, "__import__('os')", "[1, 2]]", "[{}, 2]",
     ],
 )  # fmt: skip
-def test_invalid_text_of_a_configuration_has_a_message(text):
+def test_invalid_text_of_a_configuration_causes_a_message(text):
     found = parse_qpos(rb.load_urdf(ARM), text)
     assert isinstance(found, str)
     assert "allowed are 2 finite numbers" in found
 
 
-def test_a_zero_quaternion_is_refused():
+def test_a_zero_quaternion_in_the_text_of_a_configuration_is_refused():
     found = parse_qpos(rb.load_urdf(ARM, floating_base=True), "[0,0,0, 0,0,0,0, 0,0]")
     assert "the quaternion of 'root_joint'" in found

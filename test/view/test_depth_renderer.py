@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Drawn depths against rays: every kind of shape, robots, and refusals."""
+"""Drawn depths of all kinds of shapes and of robots agree with the distances along rays."""
 
 import math
 
@@ -16,7 +16,7 @@ from rbdyn_ros.view.render.process import RenderProcess
 
 pytestmark = needs_renderer
 
-#: A camera looks along x at one solid of each kind, with a floor and hills behind them.
+#: Pose of a camera that looks along x at a solid of each kind, with a floor and hills behind.
 LOOK_ALONG_X = rb.pose((0.0, 0.0, 0.6), rpy=(-0.5 * math.pi, 0.0, -0.5 * math.pi))
 TETRAHEDRON = rb.Points(((0.3, 0, 0), (-0.2, 0.3, 0), (-0.2, -0.3, 0), (0, 0, 0.4)))
 
@@ -57,7 +57,7 @@ def camera(**given):
 
 
 def check_against_rays(m, d, eye, shapes=None):
-    """Compare all pixels with rays; return the share of pixels that differ."""
+    """Compare all pixels with rays; return the share of pixels that show another geometry."""
     rays = rb.scan(m, d, eye, shapes=shapes)
     drawn = rb.DepthRenderer(m, shapes).scan(d, eye)
     assert drawn.names == rays.names
@@ -126,7 +126,7 @@ def test_rendered_depths_of_robots_agree_with_rays(name, link, visual):
     assert check_against_rays(m, d, eye, shapes) < 1e-3
 
 
-def test_a_process_draws_the_same_depths_also_of_another_model():
+def test_another_process_draws_the_same_depths_even_after_a_change_of_model():
     m = scene()
     d = rb.make_data(m)
     d.qpos[:] = 0.1
@@ -155,7 +155,7 @@ def test_rendered_depths_through_a_lens_agree_with_rays_for_every_kind_of_shape(
     eye = camera(distortion=lens, **given)
     assert check_against_rays(m, d, eye) < 1e-4
     _, unclear = DepthLens(eye).seen(rb.DepthRenderer(m).draw(0.0, d.qpos, DepthLens(eye).wide))
-    assert given or unclear.mean() < 0.25  # rays are cast for few pixels
+    assert given or unclear.mean() < 0.25  # few pixels need rays
 
 
 @needs_robots

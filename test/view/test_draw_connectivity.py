@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Pictures of connectivity graphs: free of overlaps, complete, and with clear refusals."""
+"""Pictures of connectivity graphs are complete and free of overlaps, and bad calls are refused."""
 
 import itertools
 import subprocess
@@ -40,7 +40,7 @@ def linkage(loop="J4", names=("ground", "crank", "rod", "slider")):
 
 
 @pytest.mark.parametrize("suffix", [*STARTS, ".PNG"])
-def test_a_graph_is_written_in_each_picture_format(tmp_path, suffix):
+def test_draw_connectivity_writes_each_picture_format(tmp_path, suffix):
     path = tmp_path / f"graph{suffix}"
     draw_connectivity(linkage(), path)
     assert path.read_bytes().startswith(STARTS[suffix.lower()])
@@ -48,7 +48,7 @@ def test_a_graph_is_written_in_each_picture_format(tmp_path, suffix):
 
 
 def texts(m):
-    """Return the texts in the picture of a Model, and their rectangles in inches."""
+    """Return the picture of a Model's graph, and its texts with their rectangles [inch]."""
     picture = connectivity._Picture(m)
     picture.draw_tree()
     picture.draw_bodies()
@@ -60,7 +60,7 @@ def texts(m):
     return picture, [(text.get_text(), box) for text, box in zip(written, boxes, strict=True)]
 
 
-def test_the_graph_labels_links_joints_and_its_size():
+def test_a_graph_has_labels_for_links_and_joints_and_a_title_with_its_size():
     _, written = texts(linkage())
     told = [text for text, _ in written]
     assert told[0] == "linkage:  N_B = 3, N_J = 4, N_L = 1"
@@ -80,7 +80,7 @@ SMALL = {
 
 
 @pytest.mark.parametrize("name", SMALL)
-def test_no_two_texts_overlap(name):
+def test_no_two_texts_of_a_graph_overlap(name):
     picture, written = texts(SMALL[name]())
     for (a, one), (b, other) in itertools.combinations(written, 2):
         assert not one.overlaps(other), (a, b)
@@ -91,14 +91,14 @@ def test_no_two_texts_overlap(name):
 
 
 @robots.needs_robots
-def test_no_two_texts_overlap_in_a_humanoid():
+def test_no_two_texts_of_a_humanoids_graph_overlap():
     m = robots.load(robots.find("talos_reduced.urdf"), floating_base=True)
     _, written = texts(m)
     for (a, one), (b, other) in itertools.combinations(written, 2):
         assert not one.overlaps(other), (a, b)
 
 
-def test_tree_is_solid_and_chords_are_dashed():
+def test_lines_of_tree_joints_are_solid_and_lines_of_chords_are_dashed():
     picture, _ = texts(linkage())
     (chord,) = [line for line in picture.axes.lines if len(line.get_xdata()) > 1]
     assert chord.is_dashed()
@@ -119,14 +119,14 @@ def test_arrows_run_from_predecessor_to_successor():
     assert [marker[2] + 90.0 for marker in arrows[:3]] == [180.0 * flag for flag in reversed_]
 
 
-def test_only_the_circle_of_the_base_is_white():
+def test_only_the_base_has_a_white_circle():
     picture, _ = texts(linkage())
     (bodies,) = [c for c in picture.axes.collections if not hasattr(c, "get_segments")]
     white = [tuple(color[:3]) == (1.0, 1.0, 1.0) for color in bodies.get_facecolor()]
     assert white == [True, False, False, False]
 
 
-def test_large_graphs_leave_texts_out(tmp_path):
+def test_large_graphs_have_fewer_texts(tmp_path):
     medium = trees.build(trees.auto_tree(200, 1.7))
     _, written = texts(medium)
     told = [text for text, _ in written]
@@ -143,18 +143,18 @@ def test_large_graphs_leave_texts_out(tmp_path):
 @pytest.mark.parametrize(
     "name", ["$\\frac$", "a_b^c$", "with space", "\u00fcber", "tab\there", "x" * 200]
 )
-def test_names_are_drawn_verbatim(tmp_path, name):
+def test_a_graph_can_have_names_with_special_characters(tmp_path, name):
     draw_connectivity(linkage(names=("ground", name, "rod", "slider")), tmp_path / "graph.svg")
 
 
-def test_robots_without_joints_and_floating_robots_can_be_drawn(tmp_path):
+def test_robots_without_joints_and_floating_robots_have_a_graph(tmp_path):
     stone = '<robot name="stone"><link name="stone"/></robot>'
     draw_connectivity(rb.load_urdf(stone), tmp_path / "stone.svg")
     _, written = texts(trees.build(trees.auto_tree(2), floating_base=True))
     assert {"world", "base", "root_joint", "floating"} <= {text for text, _ in written}
 
 
-def test_bodies_have_rows_and_columns():
+def test_each_body_of_a_graph_has_a_row_and_a_column():
     rows, depth = tree_rows(Graph((0, 1, 1, 3, 0), (1, 2, 3, 4, 5)))
     assert depth.tolist() == [0, 1, 2, 2, 3, 1]
     assert rows.tolist() == [1.25, 0.5, 0.0, 1.0, 1.0, 2.0]
@@ -197,7 +197,7 @@ def test_paths_that_are_not_writable_are_refused(path, code):
         draw_connectivity(linkage(), path)
 
 
-def test_only_a_model_is_drawn(tmp_path):
+def test_a_graph_of_an_object_that_is_not_a_model_is_refused(tmp_path):
     with refused(rb.ModelError, "not-a-model"):
         draw_connectivity(3, tmp_path / "graph.svg")
 
@@ -231,7 +231,7 @@ def test_a_missing_plot_extra_is_reported():
     assert told.stdout.splitlines() == wanted
 
 
-def test_drawing_does_not_import_pyplot():
+def test_drawing_a_graph_does_not_import_pyplot():
     code = (
         "import sys\n"
         "import rbdyn_ros.view.pictures.animation, rbdyn_ros.view.pictures.connectivity\n"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The lights of a file in pictures and on the page."""
+"""Pictures and the page show the lights of a file."""
 
 import math
 
@@ -36,7 +36,7 @@ SUN = "<light name='sun' type='directional'><direction>{}</direction></light>"
 @pytest.fixture
 def drawn(tmp_path):
     def draw(lights):
-        """Return the light (height, width) in a picture of the floor from 4 m above."""
+        """Return the brightness (height, width) of a picture of the floor from 4 m above."""
         path = tmp_path / "world.sdf"
         path.write_text(f"<sdf version='1.11'><world name='w'>{lights}{FLOOR}{BALL}</world></sdf>")
         m = rb.load(path)
@@ -52,14 +52,14 @@ def drawn(tmp_path):
 
 
 def at(light, x, y):
-    """Return the brightest pixel around a point of the floor, to avoid the lines of the grid."""
+    """Return the brightest pixel near a point of the floor, because lines of a grid are dark."""
     row, column = round(100 - 50 * y / 4), round(100 + 50 * x / 4)
     return float(light[row - 3 : row + 4, column - 3 : column + 4].max())
 
 
 @needs_renderer
 def test_a_point_light_fades_with_distance_and_angle(drawn):
-    """The light adds the cosine of the angle over a + b r + c r^2 to the floor."""
+    """At a distance r the floor gets the cosine of the angle divided by a + b r + c r^2."""
     dark = drawn(LAMP.format("point").replace("0.4 0.4 0.4", "0 0 0"))
     light = drawn(LAMP.format("point"))
     added = {r: at(light, r, 0.0) - at(dark, r, 0.0) for r in (0.0, 2.0, 4.0)}
@@ -69,13 +69,13 @@ def test_a_point_light_fades_with_distance_and_angle(drawn):
         return HEIGHT / far / (1.0 + 0.5 * far + 0.25 * far**2)
 
     for r in (2.0, 4.0):
-        # a pixel has steps of 1/255; the brightest of 7 x 7 is up to 0.24 m nearer
+        # pixels have steps of 1/255, and the brightest of 7 x 7 pixels is up to 0.24 m nearer
         assert added[r] / added[0.0] == pytest.approx(expected(r) / expected(0.0), rel=0.2)
     assert at(light, -2.0, 0.0) == pytest.approx(at(light, 2.0, 0.0), rel=0.03)
 
 
 @needs_renderer
-def test_a_spot_light_brightens_a_circle_of_its_angle(drawn):
+def test_a_spot_light_brightens_only_a_circle_of_its_angle(drawn):
     dark = drawn(LAMP.format("spot").replace("0.4 0.4 0.4", "0 0 0"))
     light = drawn(LAMP.format("spot"))
     radius = HEIGHT * math.tan(0.5)
@@ -87,8 +87,8 @@ def test_a_spot_light_brightens_a_circle_of_its_angle(drawn):
 
 
 @needs_renderer
-def test_parallel_light_of_a_picture_falls_with_the_cosine_of_its_angle(drawn):
-    """The floor gets light by the cosine of the angle to its normal, and none from below."""
+def test_parallel_light_brightens_a_floor_by_the_cosine_of_its_angle(drawn):
+    """The angle is between the light and the floor's normal; light from below has no effect."""
     dark, light, slanted = (
         drawn(SUN.format(direction)) for direction in ("0 0 1", "0 0 -1", "0 -0.6 -0.8")
     )
@@ -97,7 +97,7 @@ def test_parallel_light_of_a_picture_falls_with_the_cosine_of_its_angle(drawn):
     assert at(slanted, 0.0, 0.0) - at(dark, 0.0, 0.0) == pytest.approx(0.8 * added, rel=0.05)
 
 
-def test_the_sun_of_the_renderer_shines_without_lights(tmp_path):
+def test_the_sun_of_the_renderer_shines_only_without_lights_in_the_file(tmp_path):
     m = rb.load("seven_dof_arm")
     bodies = [np.eye(4)] * m.nbody
     assert (lighting([], bodies).sun == WHITE).all()
@@ -137,7 +137,7 @@ def test_the_lights_of_the_file_replace_the_lights_of_the_page(tmp_path, kind):
         else:
             assert tuple(node.position) == (0.0, 0.0, 2.0)
             assert node.distance == 50.0
-            # by its attenuation the lamp has 1 / 1.75 of its intensity at 1 m and 1 / 31 at 10 m
+            # with this attenuation 1 / 1.75 of the intensity arrives at 1 m, and 1 / 31 at 10 m
             assert node.decay == pytest.approx(math.log10(31.0 / 1.75))
             assert node.intensity == pytest.approx(3.0 * 0.4 / 1.75)
         if kind == "spot":
@@ -148,7 +148,7 @@ def test_the_lights_of_the_file_replace_the_lights_of_the_page(tmp_path, kind):
         server.stop()
 
 
-def test_the_page_is_dark_only_while_a_robot_shows_lamps(tmp_path, monkeypatch):
+def test_the_page_has_no_own_light_while_a_robot_shows_lamps(tmp_path, monkeypatch):
     pytest.importorskip("viser")
     from rbdyn_ros.view.web.show import Show, open_server
 
@@ -179,7 +179,7 @@ def test_the_page_is_dark_only_while_a_robot_shows_lamps(tmp_path, monkeypatch):
 
 
 def test_parallel_light_of_a_body_is_placed_in_its_frame():
-    """The light follows the direction in the frame of its body, wherever the body is."""
+    """The node of the light has this direction in its parent, the frame of the body."""
     pytest.importorskip("viser")
     from rbdyn_ros.view.web.lamps import add_lamp
     from rbdyn_ros.view.web.show import open_server

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A live view in a real browser: pressed buttons act on the simulation."""
+"""A live view acts on the simulation as a person uses its page in a real browser."""
 
 import itertools
 import threading
@@ -23,9 +23,9 @@ from rbdyn_ros.view.live.panel import Live
 from rbdyn_ros.view.web.server import address_of, open_server
 
 SHOULDER, TORQUES = "shoulder_yaw", "Torques (expert)"
-#: Few pixels to draw without a GPU: these tests do not check pictures.
+#: Settings of a page with few pixels, which take less time to draw without a GPU.
 SMALL = {"size": {"width": 640, "height": 480}, "scale": 0.25}
-LARGER = {"size": {"width": 900, "height": 600}, "scale": 0.25}  # position to hit a link
+LARGER = {"size": {"width": 900, "height": 600}, "scale": 0.25}  # the mouse can hit a link
 
 
 # a view in this process, with known clients
@@ -33,7 +33,7 @@ LARGER = {"size": {"width": 900, "height": 600}, "scale": 0.25}  # position to h
 
 @pytest.fixture
 def near(request):
-    """Yield an arm and its view, both in this process; the parameter has settings of the loop."""
+    """Yield a loop with an arm, its view in this process and the server; `param` sets the loop."""
     with ViewedLoop(bundled_robot("seven_dof_arm"), **getattr(request, "param", {})) as loop:
         server = open_server(0)
         live = Live(server, [loop.cast], loop)
@@ -45,17 +45,17 @@ def near(request):
         server.stop()
 
 
-def test_the_page_polls_rarely_without_a_client(near):
+def test_a_view_polls_rarely_without_a_client(near):
     loop, _, server = near
     looks = []
-    wait_until(lambda: len(looks) > 40 or looks.append(loop.looks), "almost a second")
-    assert looks[-1] - looks[0] < 8  # thirty polls a second would give far more
+    wait_until(lambda: len(looks) > 40 or looks.append(loop.looks), "41 samples")
+    assert looks[-1] - looks[0] < 8  # with a client the view polls thirty times a second
     with PlainClient(server):
-        wait_until(lambda: loop.looks > looks[-1] + 30, "many looks")
+        wait_until(lambda: loop.looks > looks[-1] + 30, "many requests of the view")
 
 
-def test_robots_of_several_worlds_stand_side_by_side():
-    """The robots are farther apart than their reach; their own worlds stay in place."""
+def test_a_page_shows_robots_of_several_worlds_side_by_side():
+    """The robots are farther apart than their reach, and the first robot stays in its place."""
 
     class Two:
         def __init__(self, loops):
@@ -68,7 +68,7 @@ def test_robots_of_several_worlds_stand_side_by_side():
             return getattr(self._loops[0], name)
 
     path = bundled_robot("seven_dof_arm")
-    left, right = ViewedLoop(path), ViewedLoop(path)  # the loops do not run
+    left, right = ViewedLoop(path), ViewedLoop(path)  # neither loop runs
     casts = [replace(left.cast, name="left"), replace(right.cast, name="right")]
     server = open_server(0)
     try:
@@ -91,7 +91,7 @@ def test_robots_of_several_worlds_stand_side_by_side():
 
 
 def seen_at(page, server, point):
-    """Return the position (x, y) on the page of a point in the world."""
+    """Return the position (x, y) [pixels] on the page of a point in the world."""
     camera = next(iter(server.get_clients().values())).camera
     forward = np.array(camera.look_at) - camera.position
     forward /= np.linalg.norm(forward)
@@ -104,19 +104,19 @@ def seen_at(page, server, point):
     return box["x"] + 0.5 * box["width"] + x, box["y"] + 0.5 * box["height"] - y
 
 
-def test_a_link_is_pulled_by_the_mouse(browser, near):
-    """The point under the mouse is pulled to the cursor, and released with the button."""
+def test_a_drag_of_the_mouse_pulls_a_link(browser, near):
+    """The grasped point is pulled to the cursor until the button is released."""
     loop, live, server = near
     loop.loop.time.pause(True)
     with open_page(browser, address_of(server), server, **LARGER) as page:
         robot, link = live.robots[0], "forearm"
         camera = next(iter(server.get_clients().values())).camera
         stood, looked = np.array(camera.position), np.array(camera.look_at)
-        # a slow page gets more time [s]
+        # each attempt waits longer [s], because a page can be slow
         waits = (min(0.5 * 2**k, 16.0) for k in itertools.count())
 
         def grab():
-            """Try to pull the middle of the link up; return whether the link was grabbed."""
+            """Try to pull the middle of the link up; return whether a pull has begun."""
             body = loop.m.body_names.index(link)
             position, R = robot.show.pose(link)
             middle = position + R @ loop.m.body_ipos[body]
@@ -127,14 +127,14 @@ def test_a_link_is_pulled_by_the_mouse(browser, near):
                 if loop.all_of("pull"):
                     return True
                 page.wait_for_timeout(50)
-            page.mouse.up()  # the drag has turned the camera instead
+            page.mouse.up()  # the drag has turned the camera instead of the link
             camera.position = stood
             camera.look_at = looked
             return False
 
-        wait_until(grab, "the link to be taken", page, 400.0)
+        wait_until(grab, "the link to be pulled", page, 400.0)
         taken, point, _, duration = loop.all_of("pull")[0]
-        position, R = robot.show.pose(taken)  # another link may be in front
+        position, R = robot.show.pose(taken)  # the mouse may have hit another link in front
         grip = position + R @ point
         away = lambda: np.linalg.norm(np.array(loop.all_of("pull")[-1][2]) - grip)  # noqa: E731
         wait_until(lambda: away() > 0.05, "the goal to follow the cursor", page)
@@ -145,27 +145,27 @@ def test_a_link_is_pulled_by_the_mouse(browser, near):
         wait_until(lambda: np.any(loop.state.xfrc), "the pull to act", page)
         wait_until(lambda: robot.hand._label.text.endswith(" N"), "the force in newtons", page)
         page.mouse.up()
-        wait_until(lambda: not loop.all_of("pull")[-1][2], "the end", page)
+        wait_until(lambda: not loop.all_of("pull")[-1][2], "the order that ends the pull", page)
         wait_until(lambda: not loop.loop.orders.wrenches(), "the pull to end", page)
 
 
 def node_of(loop, live, link):
-    """Return the name of a node of a link in the scene."""
+    """Return the name of the scene's node for a visual of a link."""
     parts = live.robots[0].show.nodes._parts["visuals"]
     return next(node.name for part, node in parts if loop.m.body_names[part.body] == link)
 
 
 @pytest.fixture
 def told(monkeypatch):
-    """Return the messages of the hand to browsers."""
+    """Return the list of the messages that a hand sends to browsers."""
     words = []
     monkeypatch.setattr("rbdyn_ros.view.live.hand.tell", lambda *given: words.append(given[2]))
     return words
 
 
 @pytest.mark.parametrize("loses", [PlainClient.vanish, lambda _: None])
-def test_a_lost_browser_ends_its_pull(near, loses):
-    """The pull ends when the page closes or its network breaks."""
+def test_a_pull_ends_when_its_browser_closes_or_loses_the_network(near, loses):
+    """The view ends the pull itself, because the browser sends no end of the drag."""
     loop, live, server = near
     with PlainClient(server) as hand:
         position, _ = live.robots[0].show.pose("hand")
@@ -173,7 +173,7 @@ def test_a_lost_browser_ends_its_pull(near, loses):
         wait_until(lambda: loop.all_of("pull"), "the pull")
         wait_until(lambda: np.any(loop.state.xfrc), "the pull to act")
         loses(hand)
-    wait_until(lambda: not loop.all_of("pull")[-1][2], "the end")
+    wait_until(lambda: not loop.all_of("pull")[-1][2], "the order that ends the pull")
     wait_until(lambda: not loop.loop.orders.wrenches(), "the pull to end")
 
 
@@ -185,7 +185,7 @@ STANDING = [
 
 @pytest.mark.parametrize(("near", "word"), STANDING, indirect=["near"])
 @pytest.mark.parametrize("let_go", [True, False])
-def test_a_drag_in_paused_time_acts_if_it_is_held_when_time_goes_on(near, told, word, let_go):
+def test_a_drag_in_paused_time_acts_if_it_lasts_until_time_goes_on(near, told, word, let_go):
     loop, live, server = near
     position, _ = live.robots[0].show.pose("hand")
     node = node_of(loop, live, "hand")
@@ -201,20 +201,20 @@ def test_a_drag_in_paused_time_acts_if_it_is_held_when_time_goes_on(near, told, 
 
     with PlainClient(server) as hand:
         hand.drag_node(node, "start", position, position + 0.1)
-        wait_until(lambda: told, "a note why nothing moves")
+        wait_until(lambda: told, "a message why nothing moves")
         (sentence,) = told
         assert word in sentence
         assert not np.any(loop.state.qvel)
         if let_go:
             hand.drag_node(node, "end", position, position)
-            wait_until(lambda: not loop.all_of("pull")[-1][2], "the end")
+            wait_until(lambda: not loop.all_of("pull")[-1][2], "the order that ends the pull")
         for _ in range(3):
             tick()
         assert np.any(loop.state.xfrc) != let_go
 
 
-def test_a_drag_of_the_world_has_no_effect(near, told):
-    """A drag of the base turns the camera; a program that sends it as a drag has no effect."""
+def test_a_drag_of_the_base_has_no_effect(near, told):
+    """In a browser this drag turns the camera; here a program sends it as a drag of a link."""
     loop, live, server = near
     position, _ = live.robots[0].show.pose("hand")
     with PlainClient(server) as hand:
@@ -225,7 +225,7 @@ def test_a_drag_of_the_world_has_no_effect(near, told):
         assert told == []
 
 
-def test_only_one_browser_can_drag(near, told):
+def test_only_one_browser_can_drag_at_a_time(near, told):
     loop, live, server = near
     node = node_of(loop, live, "hand")
     position, _ = live.robots[0].show.pose("hand")
@@ -238,9 +238,9 @@ def test_only_one_browser_can_drag(near, told):
         assert told == ["another browser has the hand; wait until it lets go"]
         assert loop.all_of("pull")[-1][2] == tuple(position + 0.1)
         first.drag_node(node, "end", position, position)
-        wait_until(lambda: not loop.all_of("pull")[-1][2], "the end")
+        wait_until(lambda: not loop.all_of("pull")[-1][2], "the order that ends the pull")
         second.drag_node(node, "start", position, position + 0.2)
-        wait_until(lambda: loop.all_of("pull")[-1][2], "a pull of the other")
+        wait_until(lambda: loop.all_of("pull")[-1][2], "a pull of the second browser")
 
 
 @pytest.mark.nightly
@@ -257,12 +257,14 @@ def test_keys_and_follow_move_the_camera(browser, near):
 
         wait_until(is_in_front, "the view from the front", page)
         page.keyboard.press(" ")
-        wait_until(lambda: loop.loop.time.paused, "time to stand", page)
+        wait_until(lambda: loop.loop.time.paused, "time to pause", page)
         page.keyboard.press("f")
         wait_until(lambda: live.keys.follow.value, "the camera to follow", page)
         before = np.array(camera.look_at)
         live.keys.put(live.robots[0].show.nodes.centre + np.array([0.5, 0.0, 0.0]))
-        wait_until(lambda: np.linalg.norm(camera.look_at - before) > 0.4, "the camera", page)
+        wait_until(
+            lambda: np.linalg.norm(camera.look_at - before) > 0.4, "the camera to follow", page
+        )
         page.keyboard.press("h")
         page.get_by_text("Keys and mouse").wait_for()
         page.get_by_text("right arrow").wait_for()
@@ -278,7 +280,7 @@ def test_keys_and_follow_move_the_camera(browser, near):
 def test_a_narrow_page_starts_with_closed_panels_and_the_colours_of_the_system(
     browser, near, phone
 ):
-    """The width of a phone's page is 980 until the browser has read its head."""
+    """A phone's page has a width of 980 pixels until the browser has read the page's head."""
     _, live, server = near
     size = {"width": 390, "height": 700}
     like = {"color_scheme": "dark", "is_mobile": phone}
@@ -294,11 +296,15 @@ def test_a_narrow_page_starts_with_closed_panels_and_the_colours_of_the_system(
         away = lambda: np.linalg.norm(camera.position - camera.look_at)  # noqa: E731
         start = live._server.initial_camera
         usual = np.linalg.norm(np.asarray(start.position) - start.look_at)
-        wait_until(lambda: away() == pytest.approx(usual * 700 / 390, rel=0.05), "the fit", page)
+        wait_until(
+            lambda: away() == pytest.approx(usual * 700 / 390, rel=0.05),
+            "the distance of the camera",
+            page,
+        )
 
 
 class LateFirst:
-    """An executor as on a busy machine: every other job begins late."""
+    """An executor that starts every other job late, as on a busy machine."""
 
     def __init__(self):
         self.waits = itertools.cycle((0.3, 0.0))
@@ -323,7 +329,7 @@ def test_a_release_is_not_overtaken_by_an_earlier_slider(near, monkeypatch):
         assert loop.state.effort[0] == 0.0
 
 
-def test_closing_a_tab_releases_its_forces(near):
+def test_closing_a_page_ends_the_efforts_that_it_commands(near):
     loop, live, server = near
     with PlainClient(server) as tab:
         tab.set_value(live.robots[0].joints._torques[SHOULDER], 1.0)
@@ -338,7 +344,7 @@ def test_closing_a_tab_releases_its_forces(near):
 
 @pytest.fixture(scope="module")
 def shown():
-    """Yield an arm in a loop of this process, and its view in another process."""
+    """Yield a loop with an arm in this process, and its view in another process."""
     require_browser()
     said = []
     with ViewedLoop(bundled_robot("seven_dof_arm")) as loop:
@@ -359,7 +365,7 @@ def only_page(browser, shown):
 
 @pytest.fixture
 def page(only_page, shown):
-    """Yield the one page of the view; the arm begins at its start and without any order."""
+    """Yield the only page of the view; the arm is at its start and has no orders."""
     loop, _ = shown
     loop.loop.plant.reset()
     loop.loop.time.pause(False)
@@ -378,7 +384,7 @@ def fill(page, label, number):
 def test_buttons_pause_and_resume_time(shown, page):
     loop, _ = shown
     press(page, "Pause")
-    wait_until(lambda: loop.loop.time.paused, "time to stand", page)
+    wait_until(lambda: loop.loop.time.paused, "time to pause", page)
     page.get_by_text("paused |").wait_for()
     page.get_by_role("button", name="Resume", exact=True).wait_for()
     before = loop.loop.time.tick
@@ -386,7 +392,7 @@ def test_buttons_pause_and_resume_time(shown, page):
     press(page, "Step")
     wait_until(lambda: loop.loop.time.tick == before + 250, "250 ticks", page)
     press(page, "Resume")
-    wait_until(lambda: loop.loop.time.tick > before + 260, "time to go on", page)
+    wait_until(lambda: loop.loop.time.tick > before + 260, "time to resume", page)
     page.get_by_role("button", name="Pause", exact=True).wait_for()
     press(page, "Step")  # a step is refused while time runs
     page.get_by_text("the simulation runs; pause it first").wait_for()
@@ -394,13 +400,13 @@ def test_buttons_pause_and_resume_time(shown, page):
     wait_until(lambda: loop.all_of("reset"), "the reset", page)
 
 
-def test_the_buttons_of_time_set_the_speed_and_the_row_shows_the_wanted_speed(shown, page):
+def test_buttons_set_the_speed_and_the_page_shows_the_wanted_speed(shown, page):
     loop, _ = shown
     press(page, SLOWER)
     wait_until(lambda: loop.all_of("set_speed") == [(0.5,)], "the speed", page)
     assert loop.loop.time.real_time_factor == 0.5
     press(page, "Pause")
-    loop.loop.time.set_real_time_factor(0.37)  # another program sets a speed that is not offered
+    loop.loop.time.set_real_time_factor(0.37)  # another program sets a speed that no button offers
     page.get_by_text("0.37 x wanted").wait_for()
     press(page, FASTER)
     wait_until(lambda: loop.all_of("set_speed") == [(0.5,), (0.5,)], "the speed", page)
@@ -408,10 +414,10 @@ def test_the_buttons_of_time_set_the_speed_and_the_row_shows_the_wanted_speed(sh
     page.get_by_text("speed 0.5").wait_for()
     loop.loop.time.set_real_time_factor(1.0)
     press(page, "Resume")
-    wait_until(lambda: not loop.loop.time.paused, "time to go on", page)
+    wait_until(lambda: not loop.loop.time.paused, "time to resume", page)
 
 
-def test_a_slider_drives_its_joint_until_it_is_released(shown, page):
+def test_a_slider_drives_its_joint_until_the_button_release_is_pressed(shown, page):
     loop, _ = shown
     thumb = slider(page, f"{SHOULDER} [N m]")
     thumb.focus()
@@ -420,7 +426,9 @@ def test_a_slider_drives_its_joint_until_it_is_released(shown, page):
     limit = loop.m.jnt_effort[loop.m.jnt_names.index(SHOULDER)]
     wanted = ({SHOULDER: pytest.approx(0.03 * limit)}, {})
     wait_until(lambda: wanted in loop.all_of("drive"), "the effort", page)
-    wait_until(lambda: loop.state.effort[0] == pytest.approx(0.03 * limit), "it to act", page)
+    wait_until(
+        lambda: loop.state.effort[0] == pytest.approx(0.03 * limit), "the effort to act", page
+    )
     count = len(loop.all_of("drive"))
     wait_until(lambda: len(loop.all_of("drive")) > count + 20, "repetitions", page)
     press(page, "Release")
@@ -429,13 +437,13 @@ def test_a_slider_drives_its_joint_until_it_is_released(shown, page):
     wait_until(lambda: thumb.get_attribute("aria-valuenow") == "0", "the slider at 0", page)
     count = len(loop.all_of("drive"))
     instants = loop.looks
-    wait_until(lambda: loop.looks > instants + 10, "more looks", page)
+    wait_until(lambda: loop.looks > instants + 10, "more requests of the view", page)
     assert len(loop.all_of("drive")) == count
 
 
-def test_a_slider_sets_a_position_and_the_other_joints_stay(shown, page):
+def test_a_slider_moves_a_joint_and_the_other_joints_hold_their_positions(shown, page):
     loop, _ = shown
-    # at its limit, from other tests, a key press would not move the slider
+    # other tests may have moved the joint to its limit, where a key press has no effect
     loop.loop.time.pause(True)
     loop.loop.plant.reset()
     thumb = slider(page, f"{SHOULDER} [rad]")
@@ -448,14 +456,14 @@ def test_a_slider_sets_a_position_and_the_other_joints_stay(shown, page):
     wait_until(lambda: loop.all_of("drive")[-1][1][SHOULDER] > 0.015, "the goal", page)
     loop.loop.time.pause(False)
     moved = lambda: loop.state.qpos[0] - loop.all_of("drive")[-1][1][SHOULDER]  # noqa: E731
-    wait_until(lambda: abs(moved()) < 1e-3, "the joint to be there", page)
+    wait_until(lambda: abs(moved()) < 1e-3, "the joint to reach the goal", page)
     goals = loop.all_of("drive")[-1][1]
     assert set(goals) == set(loop.m.jnt_names)
     press(page, "Release")
     wait_until(lambda: loop.all_of("release"), "the release", page)
 
 
-def test_a_link_is_pushed(shown, page):
+def test_the_button_push_pushes_the_chosen_link(shown, page):
     loop, _ = shown
     fill(page, "Seconds", 0.5)
     weight = 9.81 * loop.m.body_mass.sum()
@@ -467,12 +475,12 @@ def test_a_link_is_pushed(shown, page):
     page.get_by_label("Link", exact=True).click()
     page.get_by_role("option", name=loop.m.body_names[2], exact=True).click()
     press(page, "Push")
-    wait_until(lambda: len(loop.all_of("push")) > 1, "another push", page)
+    wait_until(lambda: len(loop.all_of("push")) > 1, "the second push", page)
     assert loop.all_of("push")[1][0] == loop.m.body_names[2]
 
 
 @pytest.mark.nightly
-def test_charts_are_drawn_in_every_browser(browser, shown, page):
+def test_every_browser_of_a_view_shows_the_charts(browser, shown, page):
     loop, view = shown
     assert loop.energies == 0
     page.get_by_text("Charts", exact=True).click()
@@ -482,10 +490,10 @@ def test_charts_are_drawn_in_every_browser(browser, shown, page):
             wait_until(
                 lambda each=each: each.locator(".uplot canvas").count() == 5, "charts", each
             )
-    wait_until(lambda: loop.energies > 10, "energies to be asked for", page)
+    wait_until(lambda: loop.energies > 10, "requests for energies", page)
     page.get_by_label("Show charts", exact=True).uncheck()
-    wait_until(lambda: page.locator(".uplot canvas").count() == 0, "no charts", page)
-    count = loop.energies + 1  # a message may still arrive
+    wait_until(lambda: page.locator(".uplot canvas").count() == 0, "the charts to disappear", page)
+    count = loop.energies + 1  # one more request may still arrive
     looks = loop.looks
-    wait_until(lambda: loop.looks > looks + 10, "more looks", page)
+    wait_until(lambda: loop.looks > looks + 10, "more requests of the view", page)
     assert loop.energies <= count

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Texts and orders of a live view without a browser, on a stand-in for the panel."""
+"""Texts and orders of a live view without a browser, with a replacement for viser's panel."""
 
 import contextlib
 from dataclasses import replace
@@ -31,14 +31,14 @@ def cast(m):
 
 
 def run(coroutine):
-    """Run what a callback has returned, as viser does: a coroutine, or None."""
+    """Run the coroutine that a callback has returned, as viser does; ignore None."""
     if coroutine is not None:
         with contextlib.suppress(StopIteration):
             coroutine.send(None)
 
 
 class Part:
-    """An element of a panel or of a scene."""
+    """An element of a panel or of a scene, with its properties and callbacks."""
 
     def __init__(self, **props):
         self.calls = []
@@ -62,7 +62,7 @@ class Part:
 
 
 class Server:
-    """A replacement for viser's server that stores elements by label, and messages to clients."""
+    """A replacement for viser's server, which stores elements by label and messages to clients."""
 
     def __init__(self):
         self.parts, self.told, self.watched = {}, [], True
@@ -101,7 +101,7 @@ def test_the_state_is_shown_as_text(m):
     assert state_line([still, bad]) == "fault: the state of joint 'x' diverged | 1.500 s"
 
 
-def test_the_buttons_change_the_speed_from_the_current_one(m):
+def test_the_buttons_of_speed_start_from_the_current_speed(m):
     server, asked = Server(), []
     simulated = SimpleNamespace(set_speed=lambda speed: asked.append(speed) or answer, reset=None)
     clock = Clock(server, simulated, 0.7, {})
@@ -126,8 +126,8 @@ def test_the_buttons_change_the_speed_from_the_current_one(m):
     assert FASTER not in str(other.parts["Time"].value)
 
 
-def test_a_button_acts_as_its_label_says(m):
-    """The state may have changed since the label was drawn: Resume must never pause."""
+def test_resume_never_pauses_and_pause_never_resumes(m):
+    """The state may have changed since the page drew the label of the button."""
     server, asked = Server(), []
     simulated = SimpleNamespace(pause=lambda paused: asked.append(paused) or "")
     clock, row = Clock(server, simulated, 1.0, {}), server.parts["Time"]
@@ -136,15 +136,15 @@ def test_a_button_acts_as_its_label_says(m):
         clock.put([replace(still, paused=paused)])
         row.act(value="Resume")
         row.act(value="Pause")
-        clock.pause(None)  # the key pauses time
+        clock.pause(None)  # the key pauses or resumes time
     assert asked == [False, True, True, False, True, False]
 
 
-def test_a_robot_outside_the_picture_is_reported_and_followed():
+def test_a_robot_outside_the_picture_is_reported_or_followed():
     server, seen = Server(), np.array([2.0, 0.0, 0.5])
 
     class Camera(SimpleNamespace):
-        """A camera like viser's, whose target moves with its position."""
+        """A camera like viser's camera: a new position moves the target by the same distance."""
 
         def __setattr__(self, name, value):
             if name == "position":
@@ -167,11 +167,11 @@ def test_a_robot_outside_the_picture_is_reported_and_followed():
     assert not lost.visible
     assert camera.look_at == pytest.approx(-100.0 * seen)
     assert camera.position == pytest.approx(start - 100.0 * seen)
-    keys.put(-101.0 * seen)  # the target moves along
+    keys.put(-101.0 * seen)  # the target has moved with the robot
     assert camera.look_at == pytest.approx(-101.0 * seen)
 
 
-def test_the_help_is_hidden_by_its_key_and_by_escape():
+def test_the_key_of_the_help_and_escape_hide_the_help():
     server, open_sheets = Server(), []
 
     class Sheet(Part):
@@ -221,7 +221,7 @@ def test_the_history_lists_commands_and_their_refusals(m):
     history.instants()
     assert history.step(3) == "time runs"
     history.pause(True)
-    for goal in (0.1, 0.2, 0.2, 0.3):  # a slider that is being moved
+    for goal in (0.1, 0.2, 0.2, 0.3):  # a person moves a slider
         history.drive(0, {}, {"elbow": goal, "wrist": 0.0})
     history.drive(0, {"wrist": 2.0}, {"elbow": 0.3})
     history.release(0)
@@ -255,7 +255,7 @@ def test_the_range_of_an_effort_slider_is_the_limit_or_enough_for_the_load(m):
     assert weightless > 0.0
 
 
-def test_torques_are_repeated_until_a_refusal(m, cast):
+def test_torques_of_sliders_are_repeated_until_the_simulation_refuses(m, cast):
     server, driven, released = Server(), [], []
     answers = ["", "", "no such effort"]
 
@@ -273,7 +273,7 @@ def test_torques_are_repeated_until_a_refusal(m, cast):
     server.parts["elbow_pitch [N m]"].act(value=-2.0)
     joints.hold()
     assert driven == [({"wrist_roll": 1.5}, {}), ({"wrist_roll": 1.5, "elbow_pitch": -2.0}, {})]
-    joints.hold()  # the command is refused
+    joints.hold()  # the simulation refuses the command
     assert server.told == ["no such effort"]
     assert not joints.held
     assert released == [1]
@@ -306,7 +306,7 @@ def test_position_sliders_follow_the_robot_until_one_slider_is_moved(m, cast, mo
     goals = dict.fromkeys(m.jnt_names, pytest.approx(0.3)) | {"elbow_pitch": -0.5}
     joints.hold()
     assert driven == [({}, goals)]
-    server.parts["wrist_roll [N m]"].act(value=2.0)  # a joint has one command
+    server.parts["wrist_roll [N m]"].act(value=2.0)  # a torque replaces the position of its joint
     joints.hold()
     assert driven[1][0] == {"wrist_roll": 2.0}
     assert set(driven[1][1]) == set(m.jnt_names) - {"wrist_roll"}
@@ -317,8 +317,8 @@ def test_position_sliders_follow_the_robot_until_one_slider_is_moved(m, cast, mo
     assert sliders["wrist_roll"].value == 0.123  # the text box has no room for more digits
 
 
-def test_a_release_ends_earlier_settings(m, cast):
-    """This includes a simulation that gets both at once, or refuses the release."""
+def test_a_release_ends_earlier_settings_of_sliders(m, cast):
+    """A setting just before the release is never sent. The simulation may refuse the release."""
     server, driven, released, answers = Server(), [], [], ["", "it has ended"]
     joints = JointSliders(
         server, m, cast, lambda *one: driven.append(one) or "",
@@ -338,7 +338,7 @@ def test_a_release_ends_earlier_settings(m, cast):
     assert (driven, released) == ([({"wrist_roll": 0.5}, {})], [1, 1])
 
 
-def test_a_reset_ends_the_holds_of_sliders():
+def test_a_reset_first_ends_the_commands_of_sliders():
     order = []
     simulated = SimpleNamespace(reset=lambda: order.append("reset") or "")
     clock = Clock(Server(), simulated, 1.0, {})
@@ -363,8 +363,8 @@ def test_the_default_force_of_a_push_follows_from_the_mass_of_the_robot_or_objec
     link.act(value="hand")
     assert force.value[0] == pytest.approx(0.5 * 9.81 * (m.body_mass.sum() - 0.1), rel=0.05)
     link.act(value="cube")
-    assert force.value == (2.0, 0.0, 0.0)  # twice its weight moves the object against friction
-    force.value = (1.0, 2.0, 3.0)  # the user changes the force
+    assert force.value == (2.0, 0.0, 0.0)  # twice the object's weight exceeds friction
+    force.value = (1.0, 2.0, 3.0)  # the user enters a force
     link.act(value="hand")
     pushes.choose("cube")
     assert force.value == (1.0, 2.0, 3.0)
@@ -372,12 +372,12 @@ def test_the_default_force_of_a_push_follows_from_the_mass_of_the_robot_or_objec
     assert pushed == [("cube", (0.0, 0.0, 0.0), (1.0, 2.0, 3.0), (0.0, 0.0, 0.0), 0.1)]
 
 
-#: The pose of a robot's world on the page.
+#: Position of a robot's world on the page [m].
 ORIGIN = np.array([0.0, 7.0, 0.0])
 
 
 class Shown:
-    """A robot that is shown at its start."""
+    """A replacement for a Show, which shows a robot at its start."""
 
     def __init__(self, m):
         self.m, self._d = m, rb.make_data(m)
@@ -412,7 +412,7 @@ def event(phase, start, end, client=1, modifier=None):
     )  # fmt: skip
 
 
-def test_a_pull_is_renewed_and_ends_with_the_button(m, hand):
+def test_a_pull_is_renewed_until_the_button_is_released(m, hand):
     made, _, pulled, pace, _ = hand
     position, R = made._show.pose("hand")
     at = position + R @ np.array([0.01, 0.02, 0.03])
@@ -427,16 +427,16 @@ def test_a_pull_is_renewed_and_ends_with_the_button(m, hand):
     assert point == pytest.approx([0.01, 0.02, 0.03])
     assert goal == pytest.approx(at - ORIGIN)
     assert moved == pytest.approx(at - ORIGIN + 0.1)
-    assert second == pytest.approx(4.0 * first)  # the interval is measured in simulated time
+    assert second == pytest.approx(4.0 * first)  # [s of simulated time]
     run(made.dragged("hand", event("end", at, at)))
-    assert made.held  # the last pull must end
+    assert made.held  # the simulation must still be told the end
     made.hold()
     assert pulled[2] == ("hand", point, (), 0.004)
     assert not made.held
 
 
 def test_a_drag_with_shift_turns_the_link_with_the_cursor(m, hand):
-    """The camera looks along -x: a drag to its right, along y, turns about z."""
+    """The camera looks along -x, so a drag to the right, along y, turns the link about z."""
     made, _, pulled, _, _ = hand
     position, R = made._show.pose("hand")
     run(made.dragged("hand", event("start", position, position, modifier="shift")))
@@ -447,7 +447,7 @@ def test_a_drag_with_shift_turns_the_link_with_the_cursor(m, hand):
     assert turn == pytest.approx(np.array([[c, -s, 0.0], [s, c, 0.0], [0.0, 0.0, 1.0]]))
 
 
-def test_a_pull_ends_when_its_browser_leaves_or_it_is_refused(m, hand):
+def test_a_pull_ends_when_its_browser_leaves_or_the_simulation_refuses(m, hand):
     made, server, pulled, _, answers = hand
     position, _ = made._show.pose("hand")
     run(made.dragged("hand", event("start", position, position)))
@@ -464,11 +464,11 @@ def test_a_pull_ends_when_its_browser_leaves_or_it_is_refused(m, hand):
     assert not made.held
 
 
-def test_a_deleted_link_is_no_longer_pulled(m, hand):
+def test_a_pull_ends_when_its_link_is_deleted(m, hand):
     made, server, *_ = hand
     position, _ = made._show.pose("hand")
     run(made.dragged("hand", event("start", position, position)))
-    made.move()  # the link still exists
+    made.move()  # the scene still has the link
     assert made.held
     made._show.m = SimpleNamespace(body_names=("world", "cube"))
     made.move()
@@ -476,7 +476,7 @@ def test_a_deleted_link_is_no_longer_pulled(m, hand):
     assert server.told == ["'hand' is gone, so the pull ends"]
 
 
-def test_a_drag_without_motion_is_explained_once(m, hand, monkeypatch):
+def test_one_message_explains_why_a_drag_moves_nothing(m, hand, monkeypatch):
     made, server, *_ = hand
     position, _ = made._show.pose("hand")
     for paused, cause in ((True, "paused"), (False, "waiting for commands in lock-step")):
@@ -491,7 +491,7 @@ def test_a_drag_without_motion_is_explained_once(m, hand, monkeypatch):
         made.let_go()
 
 
-def test_hostile_numbers_of_a_drag_are_left_out(m, hand):
+def test_a_drag_ignores_positions_that_are_not_numbers(m, hand):
     made, *_ = hand
     nowhere = np.array([np.nan, 0.0, 0.0])
     run(made.dragged("hand", event("start", nowhere, nowhere)))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The pull of a hand: the grasped point follows the cursor for any weight of the robot."""
+"""The pull of a cursor moves the grasped point to the cursor for any weight of the robot."""
 
 import sys
 from pathlib import Path
@@ -41,7 +41,7 @@ from rbdyn_ros.view.live.pull import (
 )
 from rbdyn_ros.view.scene.wrench_lines import USUAL_GRAVITY
 
-#: Interval between the cursor positions of a browser [ticks of 1 ms].
+#: Interval between two cursor positions that a browser sends [ticks of 1 ms].
 RENEWAL = 33
 WAY = np.array([0.1, -0.1, 0.1])
 
@@ -51,7 +51,7 @@ def arm():
 
 
 def cube():
-    """Return a cube of 0.1 kg on the floor."""
+    """Return the Model of a cube of 0.1 kg on the floor."""
     box = rb.Box((0.05, 0.05, 0.05))
     return rb.scene(objects=[rb.Object("cube", box, mass=0.1, pose=rb.pose((0.0, 0.0, 0.025)))])
 
@@ -61,7 +61,7 @@ def walker():
 
 
 def pick():
-    """Return a Panda and a cube in front of it."""
+    """Return the Model of a Panda and of a cube in front of the Panda."""
     box, place = rb.Box((0.05, 0.05, 0.05)), rb.pose((0.5, 0.0, 0.025))
     return rb.scene(find("panda.urdf"), objects=[rb.Object("cube", box, mass=0.1, pose=place)])
 
@@ -96,7 +96,7 @@ CASES = [
 
 @pytest.fixture
 def begin():
-    """Yield begin(m, qpos, **settings), which starts a stepped loop that holds a robot."""
+    """Yield begin(m, qpos, **settings), which starts a loop that holds a robot and is stepped."""
     loops = []
 
     def start(m, qpos=None, **settings):
@@ -120,7 +120,7 @@ def place(loop, link, point):
 
 
 def hang(loop, link, point, share):
-    """From now on, hang a load, a share of the robot's weight, from a point."""
+    """Push a point down from now on, by a share of the robot's weight."""
     m = loop.m
     frame = m.frame_id(link)
     body = int(m.frame_bodyid[frame])
@@ -130,7 +130,7 @@ def hang(loop, link, point, share):
 
 
 def drag(loop, link, point, goal, seconds):
-    """Pull like a view; return the motion of the point, three ticks a row (n, 3)."""
+    """Pull like a view; return the positions (n, 3) of the point every three ticks."""
     spring, way = HandSpring(loop), []
     for _ in range(round(seconds * 1000) // RENEWAL):
         loop.orders.push(spring.pull(link, point, goal, 0.25), "hand")
@@ -142,8 +142,8 @@ def drag(loop, link, point, goal, seconds):
 
 @pytest.mark.parametrize("load", [0.0, 0.5])
 @pytest.mark.parametrize(("model", "link", "point"), CASES)
-def test_the_point_follows_the_cursor_and_does_not_swing(begin, model, link, point, load):
-    """The test includes a load of half the robot's weight at the point."""
+def test_a_pulled_point_follows_the_cursor_without_swinging(begin, model, link, point, load):
+    """With a load, half of the robot's weight also acts at the point."""
     m, point = model(), np.array(point)
     qpos = start_position(m, {})
     loop = begin(m, on_floor(m, qpos) if model is walker else qpos)
@@ -151,7 +151,7 @@ def test_the_point_follows_the_cursor_and_does_not_swing(begin, model, link, poi
     start, length = place(loop, link, point), np.linalg.norm(WAY)
     hang(loop, link, point, load)
     way = drag(loop, link, point, start + WAY, 2.0)
-    late = len(way) // 4  # number of samples in half a second
+    late = len(way) // 4  # number of rows in half a second
     assert np.linalg.norm(way[late:] - start - WAY, axis=1).max() < 0.05
     along = (way - start) @ WAY / length
     assert along.max() < 1.1 * length
@@ -159,8 +159,8 @@ def test_the_point_follows_the_cursor_and_does_not_swing(begin, model, link, poi
     assert back.max() < 0.1 * length
 
 
-def test_the_load_estimated_during_a_drag_is_zero_at_the_next_drag(begin):
-    """The goal leads the point by load / stiffness, at most by what the largest load needs."""
+def test_the_load_that_a_drag_estimates_is_zero_at_the_next_drag(begin):
+    """The goal leads the cursor by load / stiffness, where the load has a largest value."""
     loop = begin(cube())
     spring, up = HandSpring(loop), np.array([0.0, 0.0, 1.0])
     far = place(loop, "cube", np.zeros(3)) + up
@@ -171,14 +171,14 @@ def test_the_load_estimated_during_a_drag_is_zero_at_the_next_drag(begin):
         return (pull.goal - far)[2] * pull.stiffness[2, 2]
 
     assert lead(np.zeros(3), 0.1) == 0.0
-    first = LEARNING * 0.1 * 0.1 * RATE**2  # the cube rests: 0.1 kg RATE^2 times a metre
+    first = LEARNING * 0.1 * 0.1 * RATE**2  # [N], for a cube that stays 1 m behind
     assert lead(np.zeros(3), 0.2) == pytest.approx(min(first, MOST_LOAD * 0.981), rel=1e-3)
     assert lead(np.zeros(3), 0.3) == pytest.approx(MOST_LOAD * 0.1 * USUAL_GRAVITY)
-    assert lead(np.zeros(3), 0.0) == 0.0  # the pause was longer than a pull lasts
-    assert lead(0.01 * up, 0.1) == 0.0  # a pull at another point begins without a load
+    assert lead(np.zeros(3), 0.0) == 0.0  # the last pull has ended before this pull
+    assert lead(0.01 * up, 0.1) == 0.0  # a pull at another point has no load yet
 
 
-def test_a_thrown_cube_flies_on(begin):
+def test_a_cube_flies_on_after_the_end_of_a_pull(begin):
     loop = begin(cube())
     walk(loop, 50)
     point = np.zeros(3)
@@ -191,8 +191,8 @@ def test_a_thrown_cube_flies_on(begin):
     assert after.qvel[2] == pytest.approx(before.qvel[2] - 9.81 * 0.1, rel=1e-6)
 
 
-def test_a_link_is_turned_to_an_orientation(begin):
-    """The humanoid's head looks to its left by half a radian, and stays there."""
+def test_a_pull_turns_a_link_to_an_orientation(begin):
+    """The head of a humanoid turns to the left by half a radian, and keeps this angle."""
     m = humanoid()
     loop = begin(m)
     d = rb.make_data(m)
@@ -206,8 +206,8 @@ def test_a_link_is_turned_to_an_orientation(begin):
     assert np.arccos(0.5 * (np.trace(error) - 1.0)) < SAG_ANGLE
 
 
-def test_a_free_body_is_pulled_as_a_mass_on_a_spring(begin):
-    """Closed form: stiffness m w^2 and damping 2 m w at the centre of mass."""
+def test_the_pull_of_a_free_body_has_the_spring_and_damper_of_its_mass(begin):
+    """At the centre of mass the stiffness is m w^2 and the damping is 2 m w, in closed form."""
     loop = begin(cube())
     pull = HandSpring(loop).pull("cube", np.zeros(3), np.ones(3), 0.2)
     assert pull.stiffness == pytest.approx(0.1 * RATE**2 * np.eye(3), abs=1e-9)
@@ -217,7 +217,7 @@ def test_a_free_body_is_pulled_as_a_mass_on_a_spring(begin):
     assert turn.stiffness == pytest.approx(RATE**2 * 0.1 * 0.05**2 / 6.0 * np.eye(3), abs=1e-9)
 
 
-def test_a_coarse_timestep_softens_the_spring(begin):
+def test_a_pull_with_a_coarse_timestep_has_a_softer_spring(begin):
     m = cube()
     m.opt.timestep = 0.05
     pull = HandSpring(begin(m)).pull("cube", np.zeros(3), np.ones(3), 0.2)
@@ -226,7 +226,7 @@ def test_a_coarse_timestep_softens_the_spring(begin):
 
 @pytest.mark.parametrize("robot", ["seven_dof_arm", "pendulum"])
 def test_the_effective_mass_of_a_pull_is_at_most_the_mass_of_the_robot(begin, robot):
-    """If the robot cannot move at all, as along a stretched arm, its inertia has no bound."""
+    """Along a stretched arm, where the robot cannot move, the inertia itself has no bound."""
     m = rb.load_urdf(bundled_robot(robot))
     loop, link = begin(m), m.body_names[-1]
     pull = HandSpring(loop).pull(link, np.zeros(3), np.zeros(3), 0.2)
@@ -238,7 +238,7 @@ def test_the_effective_mass_of_a_pull_is_at_most_the_mass_of_the_robot(begin, ro
 
 
 def test_a_robot_held_by_its_servos_is_pulled_as_one_body(begin):
-    """A robot whose joints are all commanded to their positions is pulled as one body."""
+    """Servos hold all joints of the robot, so a pull of a foot has a far larger stiffness."""
     m = rb.load_urdf(find("go2.urdf"), floating_base=True, strict=False)
     loop = begin(m)
     loose = HandSpring(loop).pull("FL_foot", np.zeros(3), np.zeros(3), 0.2).stiffness
@@ -251,7 +251,7 @@ def test_a_robot_held_by_its_servos_is_pulled_as_one_body(begin):
     assert np.linalg.eigvalsh(stiff).min() > 3.0 * np.linalg.eigvalsh(loose).min()
 
 
-def test_the_world_and_unknown_links_are_refused(begin):
+def test_a_pull_of_the_world_or_of_an_unknown_link_is_refused(begin):
     spring = HandSpring(begin(arm()))
     for link in ("base_link", "no link"):
         with pytest.raises(RbdynError):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Figures of runs: curves, peaks of long runs, refusals."""
+"""Figures of runs have the right curves and keep peaks of long runs; bad calls are refused."""
 
 import numpy as np
 import pytest
@@ -54,7 +54,7 @@ def commanded(m, time, position):
     return {"/joint_commands": Series("/joint_commands", names, time, position, empty, empty)}
 
 
-def test_peaks_of_long_curves_are_kept_when_they_are_thinned():
+def test_a_thinned_curve_has_the_peaks_of_all_points():
     rng, n = np.random.default_rng(1), 1_000_000
     time, values = np.sort(rng.uniform(0.0, 100.0, n)), rng.normal(size=n)
     values[123_456], values[654_321] = 50.0, -60.0
@@ -64,14 +64,14 @@ def test_peaks_of_long_curves_are_kept_when_they_are_thinned():
     assert few_time[few.argmax()] == time[123_456]
     assert (few_time[0], few_time[-1]) == (time[0], time[-1])
     assert (np.diff(few_time) >= 0.0).all()
-    # in every hundredth of the time the extremes equal the extremes of all points
+    # each hundredth of the time has the extremes of all points in it
     for edge in range(100):
         here, there = (time // 1 == edge), (few_time // 1 == edge)
         assert few[there].max() == values[here].max()
         assert few[there].min() == values[here].min()
 
 
-def test_gaps_in_a_curve_are_kept_when_it_is_thinned():
+def test_a_thinned_curve_has_the_gaps_of_all_points():
     time = np.arange(10_000.0)
     values = np.sin(time / 100.0)
     values[4000:6000] = np.nan
@@ -84,7 +84,7 @@ def test_gaps_in_a_curve_are_kept_when_it_is_thinned():
 
 
 def test_a_curve_breaks_where_the_recording_lost_states():
-    """States at 100 Hz, of which some are late and 0.7 s are lost."""
+    """The states have a rate of 100 Hz; some states are late, and 0.7 s are lost."""
     time = 0.01 * np.arange(200) + 0.002 * np.sin(np.arange(200))
     kept = np.r_[0:80, 150:200]
     few_time, few = broken(Curve(STATE, time[kept], np.cos(time[kept])))
@@ -96,7 +96,7 @@ def test_a_curve_breaks_where_the_recording_lost_states():
         assert len(broken(Curve(STATE, time[:n], time[:n]))[0]) == n
 
 
-def test_energy_matches_the_engine():
+def test_energies_of_a_run_equal_energies_of_the_engine():
     m = arm()
     run = run_of(m)
     kinetic, potential, total = energies(run)
@@ -117,7 +117,7 @@ def test_energy_matches_the_engine():
     assert energies(run_of(m, qvel=np.full((200, m.nv), np.nan))) == []
 
 
-def test_the_error_is_taken_before_the_next_command():
+def test_the_error_of_a_command_is_measured_when_the_next_command_arrives():
     m = arm()
     time = np.array([0.5, 1.0])
     run = run_of(m, commanded=commanded(m, time, np.array([1.0, 2.0])))
@@ -129,10 +129,10 @@ def test_the_error_is_taken_before_the_next_command():
     assert second.curves["error"] == []
 
 
-def test_coordinates_of_a_floating_base_are_plotted():
+def test_a_floating_base_has_a_row_for_each_of_six_coordinates():
     m = rb.load_urdf(robots.find("go2.urdf"), floating_base=True, strict=False)
     run = run_of(m, qpos=np.tile(m.qpos0, (200, 1)))
-    angle = np.linspace(0.0, 6.0, 200)  # nearly a turn about z: without a jump at half a turn
+    angle = np.linspace(0.0, 6.0, 200)  # nearly a turn about z, with no jump at pi
     run.qpos[:, 3], run.qpos[:, 6] = np.cos(angle / 2), np.sin(angle / 2)
     rows = joint_rows(run, ())
     names = [row.name for row in rows]
@@ -143,7 +143,7 @@ def test_coordinates_of_a_floating_base_are_plotted():
     assert np.allclose(rows[5].curves["position"][0].values, angle, atol=1e-12)
 
 
-def test_joints_are_chosen_by_patterns():
+def test_patterns_choose_the_joints_of_a_figure():
     run = run_of(arm())
     assert [row.name for row in joint_rows(run, ["wrist_*", "elbow_joint"])] == [
         *("elbow_joint", "wrist_1_joint", "wrist_2_joint", "wrist_3_joint")
@@ -152,7 +152,7 @@ def test_joints_are_chosen_by_patterns():
         joint_rows(run, ["elbow_jont"])
 
 
-def test_the_most_loaded_bodies_have_their_contact_forces_drawn():
+def test_a_figure_has_the_contact_forces_of_the_most_loaded_bodies():
     m = robots.load(robots.find("talos_reduced.urdf"))
     contact = np.zeros((200, m.nbody, 6))
     for k in range(1, 12):
@@ -165,7 +165,7 @@ def test_the_most_loaded_bodies_have_their_contact_forces_drawn():
 
 
 @pytest.mark.parametrize("suffix", [".png", ".svg", ".pdf"])
-def test_a_run_is_drawn_in_each_file_format(tmp_path, suffix):
+def test_draw_run_writes_each_file_format(tmp_path, suffix):
     m = arm()
     run = run_of(m, commanded=commanded(m, np.array([0.5, 1.0]), np.array([1.0, 2.0])))
     path = tmp_path / f"run{suffix}"
@@ -174,8 +174,8 @@ def test_a_run_is_drawn_in_each_file_format(tmp_path, suffix):
     assert {".png": b"PNG", ".svg": b"<?xml", ".pdf": b"%PDF"}[suffix] in start
 
 
-def test_labels_do_not_cover_the_curves():
-    """Every panel has its curve, shares the time, and no letter is inside an axes."""
+def test_texts_and_legends_cover_neither_curves_nor_other_texts():
+    """All panels of the figure share the same range of time."""
     m = arm()
     run = run_of(m, commanded=commanded(m, np.array([0.5, 1.0]), np.array([1.0, 2.0])))
     rows = joint_rows(run, ())
@@ -208,7 +208,7 @@ def test_many_joints_need_several_pages(tmp_path):
     assert data.count(b"/Type /Page ") == -(-m.nv // plots.PAGE_ROWS)
 
 
-def test_bad_arguments_are_refused(tmp_path, monkeypatch):
+def test_invalid_arguments_of_a_figure_are_refused(tmp_path, monkeypatch):
     run = run_of(arm())
     with refused(ParameterError, "no-quantity", "quantities", found="efort"):
         draw_run(run, tmp_path / "run.png", quantities=["efort"])

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Pictures without a display: places of objects, colours, shadows, the lens."""
+"""Pictures without a display show objects at the right places, with colours and shadows."""
 
 import math
 
@@ -54,8 +54,8 @@ def is_red(picture):
     [{}, {"distortion": (-0.25, 0.05, 0.002, -0.001)}, {"intrinsics": (90.0, 100.0, 70.5, 50.2)}],
 )
 @pytest.mark.parametrize("slide", [0.0, 0.4, -0.5])
-def test_rendered_objects_are_at_the_hits_of_rays(cubes, lens, slide):
-    """The picture of a cube covers the pixels whose rays meet it."""
+def test_a_picture_shows_a_cube_where_rays_hit_the_cube(cubes, lens, slide):
+    """Only pixels at the edge of the cube may differ, and at most half of these pixels do."""
     d = rb.make_data(cubes)
     d.qpos[0] = slide
     picture = rb.render(cubes, d, camera(**lens), CUBES)
@@ -75,7 +75,7 @@ def test_rendered_objects_are_at_the_hits_of_rays(cubes, lens, slide):
 
 
 @needs_renderer
-def test_a_picture_repeats_to_the_bit_and_changes_with_the_robot(cubes):
+def test_pictures_of_one_state_are_equal_and_another_state_has_another_picture(cubes):
     looks = read_appearance(CUBES)
     renderers = [Renderer(cubes, looks) for _ in range(2)]
     still = Instant.still(cubes, np.zeros(1))
@@ -98,14 +98,14 @@ def test_the_sun_casts_a_shadow_on_the_floor(cubes):
         rb.render(cubes, rb.make_data(cubes), camera(), CUBES, **above)
     )
     assert darker.sum() > 100
-    # the sun stands in the south east: the shadow falls to the north west of the cube
+    # the sun is in the south-east, so the shadow is to the north-west of the cube
     rows, columns = np.nonzero(darker)
     assert rows.mean() < 59.5
     assert columns.mean() < 79.5
 
 
 @needs_renderer
-def test_a_camera_looks_from_one_point_to_another(cubes):
+def test_a_picture_with_eye_and_target_has_the_target_in_its_middle(cubes):
     d = rb.make_data(cubes)
     picture = rb.render(cubes, d, camera(), CUBES, eye=(0.0, -3.0, 0.5), target=(2.0, 0.0, 0.5))
     rows, columns = np.nonzero(is_red(picture))
@@ -116,27 +116,27 @@ def test_a_camera_looks_from_one_point_to_another(cubes):
 
 
 @needs_renderer
-def test_pictures_show_the_body_of_the_camera_unless_it_is_excluded(cubes):
+def test_a_picture_shows_the_body_of_the_camera_unless_exclude_names_the_body(cubes):
     d = rb.make_data(cubes)
     assert is_red(rb.render(cubes, d, camera(), CUBES)).any()
     assert not is_red(rb.render(cubes, d, camera(exclude=("red",)), CUBES)).any()
 
 
 @needs_renderer
-def test_boxes_of_inertia_are_drawn_without_an_appearance(cubes):
+def test_a_picture_without_an_appearance_shows_boxes_of_inertia(cubes):
     d = rb.make_data(cubes)
     empty = rb.render(cubes, d, camera(exclude=("red",)))
     boxes = rb.render(cubes, d, camera())
-    assert (empty == boxes).all(), "an inertia belongs to a body, not to a link"
+    assert (empty == boxes).all(), "`exclude` with the name of a link has hidden the box of a body"
     away = rb.make_data(cubes)
     away.qpos[0] = 1.9
     assert (rb.render(cubes, away, camera()) != boxes).any()
 
 
-@pytest.mark.nightly  # test_rendered_objects_are_at_the_hits_of_rays looks through the same lens
+@pytest.mark.nightly  # test_a_picture_shows_a_cube_where_rays_hit_the_cube has the same lens
 @needs_renderer
 def test_a_calibration_by_opencv_finds_the_intrinsics_of_the_camera():
-    """A calibration with pictures of a checkerboard finds the parameters of the camera."""
+    """OpenCV finds the focal lengths, the centre and the distortion from pictures of a board."""
     cv2 = pytest.importorskip("cv2", reason="opencv-python is not installed")
     squares = [
         f'<visual><origin xyz="{0.1 * x:.2f} {0.1 * y:.2f} 0"/><geometry>'
@@ -171,14 +171,14 @@ def test_a_calibration_by_opencv_finds_the_intrinsics_of_the_camera():
     error, matrix, coefficients, _, _ = cv2.calibrateCamera(
         [board] * len(found), found, (1280, 960), None, None, flags=cv2.CALIB_FIX_K3
     )
-    assert error < 0.15  # [pixels]
+    assert error < 0.15  # mean error [pixels]
     fx, fy, cx, cy = matrix[0, 0], matrix[1, 1], matrix[0, 2], matrix[1, 2]
     assert (fx, fy) == pytest.approx((1000.0, 1010.0), rel=1e-3)
     assert (cx, cy) == pytest.approx((645.0, 472.0), abs=1.0)
     assert coefficients.ravel()[:4] == pytest.approx(lens[:4], abs=0.01)
 
 
-def test_a_machine_without_a_renderer_is_refused(cubes, monkeypatch):
+def test_a_picture_on_a_machine_without_a_renderer_is_refused(cubes, monkeypatch):
     def missing(name):
         raise ImportError(name)
 
@@ -195,12 +195,12 @@ def test_a_machine_without_a_renderer_is_refused(cubes, monkeypatch):
         ({"eye": (0, 0, math.nan), "target": (0, 0, 1)}, "eye"),
     ],
 )
-def test_arguments_that_are_not_allowed_are_refused(cubes, given, element):
+def test_invalid_points_of_a_picture_are_refused(cubes, given, element):
     with refused(rb.ParameterError, "bad-argument", element):
         rb.render(cubes, rb.make_data(cubes), camera(), CUBES, **given)
 
 
-def test_only_a_colour_camera_draws_pictures(cubes):
+def test_a_picture_with_an_invalid_camera_is_refused(cubes):
     with refused(rb.ParameterError, "bad-argument", "camera"):
         rb.render(cubes, rb.make_data(cubes), "camera", Appearance())
     with refused(rb.ParameterError, "bad-argument", "near"):
@@ -208,7 +208,7 @@ def test_only_a_colour_camera_draws_pictures(cubes):
 
 
 @needs_renderer
-def test_a_far_plane_does_not_hide_near_objects(cubes):
+def test_a_distant_far_plane_does_not_hide_near_objects(cubes):
     d = rb.make_data(cubes)
     pictures = [rb.render(cubes, d, camera(near=0.01, far=far), CUBES) for far in (10.0, 1e6)]
     assert is_red(pictures[0]).sum() == is_red(pictures[1]).sum() > 0

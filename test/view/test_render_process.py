@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The drawing process fails at its start, does not answer, or ends while it is needed."""
+"""Errors of a drawing process that fails at its start, does not answer, or ends too early."""
 
 import threading
 import time
@@ -27,7 +27,7 @@ FOREVER = "time.sleep(600)\n"
 
 @pytest.fixture
 def start(monkeypatch):
-    """Return a function that starts a process with another program."""
+    """Return a function that starts a drawing process with another program."""
     m = rb.load_urdf(SLIDE)
 
     def start(program):
@@ -47,18 +47,18 @@ SLIDE = """<robot name="slide">
 
 
 @pytest.mark.parametrize("program", ["raise SystemExit(3)", SILENT, SILENT + "pipe.close()"])
-def test_a_process_that_ends_at_its_start_is_refused(start, program):
+def test_a_drawing_process_that_ends_at_its_start_causes_a_refusal(start, program):
     with refused(rb.ParameterError, "no-renderer", "renderer"):
         start(program)
 
 
-def test_a_process_that_does_not_answer_is_refused(start, monkeypatch):
+def test_a_drawing_process_that_does_not_answer_at_its_start_causes_a_refusal(start, monkeypatch):
     monkeypatch.setattr(process, "LONGEST", 0.2)
     with refused(rb.ParameterError, "no-renderer", "renderer"):
         start(SILENT + FOREVER)
 
 
-def test_a_process_that_does_not_draw_is_an_error_and_ends(start, monkeypatch):
+def test_a_picture_that_takes_too_long_raises_an_error_and_ends_the_process(start, monkeypatch):
     drawing = start(READY + FOREVER)
     monkeypatch.setattr(process, "LONGEST", 0.2)
     with pytest.raises(RbdynError, match="has not answered for"):
@@ -69,7 +69,7 @@ def test_a_process_that_does_not_draw_is_an_error_and_ends(start, monkeypatch):
     drawing.close()
 
 
-def test_another_thread_ends_a_picture_that_is_being_drawn(start):
+def test_a_close_by_another_thread_ends_a_picture_with_an_error(start):
     drawing, errors = start(READY + FOREVER), []
 
     def draw():

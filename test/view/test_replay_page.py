@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A recording in a real browser: play, pause, scrub, step; and its player without a browser."""
+"""A player plays, pauses and steps a recording, also by the buttons of a page in a browser."""
 
 import numpy as np
 import pytest
@@ -35,14 +35,14 @@ def a_run(n=1001, begin=2.0, effort=None):
     return RecordedRun(m, "x", "x", time, time, stamps, qpos, np.ones((n, 1)), effort)
 
 
-def test_a_player_advances_its_time():
+def test_a_player_advances_seeks_and_steps_its_time():
     player = Player(duration=10.0, frame=0.1)
     assert not player.advance(1.0)
     player.play(True)
     player.speed = 2.0
     assert player.advance(1.5)
     assert player.time == pytest.approx(3.0)
-    assert player.advance(4.0)  # the replay begins again
+    assert player.advance(4.0)  # the replay starts again
     assert player.time == pytest.approx(1.0)
     player.loop = False
     assert player.advance(100.0)
@@ -61,7 +61,7 @@ def test_a_player_advances_its_time():
     assert not still.advance(1.0)
 
 
-def test_the_charts_of_a_run_have_its_values_and_a_cursor():
+def test_the_charts_of_a_run_have_the_values_of_the_run_and_a_cursor():
     run = a_run()
     quantities = Quantities(run.m)
     table = chart_table(run, quantities)
@@ -79,7 +79,7 @@ def test_the_charts_of_a_run_have_its_values_and_a_cursor():
         assert curve[top] == pytest.approx(10.0 * (at - 2.0), abs=1e-9)
 
 
-def test_a_page_plays_and_its_buttons_work():
+def test_a_page_plays_a_recording_and_its_buttons_pause_seek_and_step():
     run = a_run()
     server = open_server(0, "127.0.0.1", "replay")
     timeline = None
@@ -87,7 +87,7 @@ def test_a_page_plays_and_its_buttons_work():
         show = Show(server, run.m, read_appearance(PENDULUM))
         (rod,) = (node for _, node in show.nodes._parts["visuals"])
         assert rod._impl.click_cb
-        assert not rod._impl.drag_cb  # a replay has nothing to pull
+        assert not rod._impl.drag_cb  # links of a replay cannot be pulled
         put = []
         show_put = show.put
         show.put = lambda instant: (put.append(instant), show_put(instant))
@@ -97,9 +97,9 @@ def test_a_page_plays_and_its_buttons_work():
             open_browser() as browser,
             open_page(browser, address_of(server), server, scale=0.25) as page,
         ):
-            wait_until(lambda: timeline.player.time > 0.2, "time to go on", page)
+            wait_until(lambda: timeline.player.time > 0.2, "time to resume", page)
             press(page, "Pause")
-            wait_until(lambda: not timeline.player.playing, "the page to pause it", page)
+            wait_until(lambda: not timeline.player.playing, "the recording to pause", page)
             page.get_by_role("button", name="Play", exact=True).wait_for()
             press(page, "|<")
             wait_until(lambda: timeline.player.time == 0.0, "the start", page)
@@ -111,7 +111,9 @@ def test_a_page_plays_and_its_buttons_work():
             thumb = slider(page, "Time [s]")
             thumb.focus()
             thumb.press("End")
-            wait_until(lambda: timeline.player.time == run.duration, "the end", page)
+            wait_until(
+                lambda: timeline.player.time == run.duration, "the end of the recording", page
+            )
             wait_until(lambda: put[-1].qpos[0] == run.qpos[-1, 0], "the robot to follow", page)
             assert put[-1].time == run.time[-1]
             page.get_by_text("position [rad, m]").wait_for()

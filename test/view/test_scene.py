@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The shown parts of a robot and their poses, compared with other computations."""
+"""The shown parts of a robot and their poses agree with other computations."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -34,7 +34,7 @@ def at(m, qpos):
 
 
 def world(placement, body, points):
-    """Return the world positions of points of a body."""
+    """Return the positions of points of a body in world axes."""
     return points @ quat_to_mat(placement.xquat[body]).T + placement.xpos[body]
 
 
@@ -43,7 +43,7 @@ def random_state(m, seed=0):
 
 
 @pytest.mark.parametrize("name", ["panda.urdf", "talos_reduced.urdf"])
-def test_visuals_are_where_pinocchio_has_them(name):
+def test_visuals_have_the_poses_of_pinocchio(name):
     pin = pytest.importorskip("pinocchio")
     path = robots.find(name)
     model = pin.buildModelFromUrdf(str(path))
@@ -54,7 +54,7 @@ def test_visuals_are_where_pinocchio_has_them(name):
     q = pin.neutral(model)
     rng = np.random.default_rng(3)
     qpos = np.zeros(m.nq)
-    for j in range(m.njnt):  # all joints have one coordinate, and Pinocchio uses the same names
+    for j in range(m.njnt):  # joints have one coordinate, and the same names in Pinocchio
         if m.jnt_dofnum[j] == 1:
             qpos[m.jnt_qposadr[j]] = rng.uniform(-1.0, 1.0)
             q[model.joints[model.getJointId(m.jnt_names[j])].idx_q] = qpos[m.jnt_qposadr[j]]
@@ -80,7 +80,7 @@ def test_visuals_are_where_pinocchio_has_them(name):
         assert error < 1e-12, link
 
 
-def test_poses_of_links_match_frame_pose():
+def test_shapes_of_links_have_the_poses_of_frame_pose():
     register()
     m = rb.build(everything())
     looks = tuple(
@@ -91,7 +91,7 @@ def test_poses_of_links_match_frame_pose():
     )
     scene, d = Scene(m, Appearance(looks)), rb.make_data(m)
     d.qpos[:] = random_state(m)
-    d.time = 0.3  # the time of driven joints
+    d.time = 0.3  # driven joints depend on this time
     placed = scene.place(Instant.of(m, d))
     inside = Rotation.from_euler("xyz", (0.1, 0.2, 0.3)).as_matrix()
     assert len(scene.parts(VISUALS)) == m.nframe
@@ -103,7 +103,7 @@ def test_poses_of_links_match_frame_pose():
         assert np.allclose(turned, R @ inside, rtol=0.0, atol=1e-12)
 
 
-def test_the_centre_of_mass_matches_the_toolbox():
+def test_the_shown_centre_of_mass_equals_com():
     m = robots.load(robots.find("talos_reduced.urdf"), floating_base=True)
     d = rb.make_data(m)
     d.qpos[:] = random_state(m)
@@ -111,10 +111,10 @@ def test_the_centre_of_mass_matches_the_toolbox():
 
 
 @pytest.mark.parametrize(("layer", "share"), [(BOXES, 12.0), (ELLIPSOIDS, 5.0)])
-def test_inertia_boxes_have_the_inertia_of_their_links(layer, share):
+def test_boxes_and_ellipsoids_of_inertia_have_the_inertia_of_their_bodies(layer, share):
     m = rb.load_urdf(ARM)
     for part in Scene(m, NONE).parts(layer):
-        # edges of a box, semi-axes of an ellipsoid: I_x = m (b^2 + c^2) / share
+        # I_x = m (b^2 + c^2) / share, for edges of a box or semi-axes of an ellipsoid
         squares = np.array(part.scale) ** 2
         moments = m.body_mass[part.body] * (squares.sum() - squares) / share
         R = quat_to_mat(part.quat)
@@ -126,7 +126,7 @@ def test_inertia_boxes_have_the_inertia_of_their_links(layer, share):
         assert extent == pytest.approx([0.5] * 3 if layer == BOXES else [1.0] * 3, abs=1e-3)
 
 
-def test_balls_at_centres_of_mass_grow_with_mass():
+def test_the_volume_of_a_ball_at_a_centre_of_mass_is_proportional_to_the_mass():
     m = rb.load_urdf(ARM)
     heavy, light = (part.scale[0] for part in Scene(m, NONE).parts(MASSES))
     assert (heavy / light) ** 3 == pytest.approx(2.0)
@@ -152,7 +152,7 @@ def test_the_pointer_of_a_joint_reaches_the_end_of_its_arc_at_its_limit(reverse)
         last = np.linalg.norm(world(placed, mark.parent, mark.limits[-1:, 0])[0] - tip)
         hit.add("last" if last < 1e-9 else near)
         assert min(distances[near], last) < 1e-9
-    assert hit == {"last", 0}  # one limit is at the first point, the other at the last
+    assert hit == {"last", 0}  # each limit is at another end of the arc
 
 
 def _one_joint(parent, child):
@@ -165,7 +165,7 @@ def _one_joint(parent, child):
     )  # fmt: skip
 
 
-def test_the_bar_of_a_sliding_joint_ends_at_its_limits():
+def test_the_bar_of_a_sliding_joint_ends_at_the_limits_of_the_joint():
     m = rb.load_urdf(ARM)
     scene, j = Scene(m, NONE), m.jnt_id("slide")
     mark = scene.marks[j]
@@ -175,7 +175,7 @@ def test_the_bar_of_a_sliding_joint_ends_at_its_limits():
         assert np.allclose(world(placed, mark.parent, end), placed.xpos[mark.body], atol=1e-12)
 
 
-def test_arrows_point_along_joint_axes():
+def test_arrows_of_joints_point_along_the_axes_of_the_joints():
     m, d = rb.load_urdf(ARM), None
     d = rb.make_data(m)
     d.qpos[:] = 0.7, 0.2
@@ -187,7 +187,7 @@ def test_arrows_point_along_joint_axes():
         assert np.allclose((tip - tail) / np.linalg.norm(tip - tail), axis, atol=1e-12)
 
 
-def test_joints_without_limits_have_no_arc_and_full_turns_a_circle():
+def test_joints_without_limits_have_no_arc_and_joints_of_full_turns_have_a_circle():
     m = rb.load_urdf(ARM)
     free = m.replaced(jnt_limited=[0, 0])
     assert all(len(mark.limits) == 0 for mark in Scene(free, NONE).marks)
@@ -196,7 +196,7 @@ def test_joints_without_limits_have_no_arc_and_full_turns_a_circle():
     assert np.allclose(rim[0, 0], rim[-1, 1], atol=1e-9)
 
 
-def test_a_force_of_the_weight_is_half_as_long_as_the_robot():
+def test_the_arrow_of_a_force_equal_to_the_weight_is_half_as_long_as_the_robot():
     wrench = np.array([[0.0, 0.0, 20.0, 0.0, 0.0, 0.0]])
     (arrow,) = wrench_arrows(wrench, np.array([[1.0, 2.0, 3.0]]), weight=20.0, size=0.8)
     assert np.allclose(arrow, [[1.0, 2.0, 3.0], [1.0, 2.0, 3.4]])
@@ -210,13 +210,13 @@ def test_an_arrow_lies_on_the_central_axis_of_its_wrench():
     for (start, tip), (force, torque), place in zip(
         arrows, wrench.reshape(-1, 2, 3), places, strict=True
     ):
-        about = torque - np.cross(start - place, force)  # the torque about the arrow's start
+        about = torque - np.cross(start - place, force)  # torque about the arrow's start
         assert np.allclose(np.cross(about, force), 0.0, atol=1e-12)
-        assert np.dot(start - place, force) == pytest.approx(0.0, abs=1e-12)  # the nearest point
+        assert np.dot(start - place, force) == pytest.approx(0.0, abs=1e-12)  # nearest point
         assert np.dot(tip - start, force) == pytest.approx(5.0 * np.dot(force, force))
 
 
-def test_arrows_are_finite_and_no_longer_than_the_view():
+def test_arrows_of_forces_are_finite_and_have_a_largest_length():
     far = [0.1, 0.0, 0.0, 0.0, 1e3, 0.0]  # the central axis is kilometres away
     wrench = np.array([[1e9, 0, 0, 0, 0, 0], [np.nan] * 6, [0.0] * 6, [np.inf] * 6, far])
     arrows = wrench_arrows(wrench, np.zeros((5, 3)), weight=1.0, size=2.0)
@@ -228,18 +228,18 @@ def test_arrows_are_finite_and_no_longer_than_the_view():
 def test_torques_without_a_force_have_their_own_arrows():
     wrench = np.array([[0, 0, 0, 0, 4.0, 0], [1.0, 0, 0, 0, 4.0, 0], [0] * 6], float)
     arrows = couple_arrows(wrench, np.ones((3, 3)), weight=4.0, size=2.0)
-    # the arrow is as long as the arrow of a force that equals the torque over the robot's size
+    # a force of the torque divided by the robot's size has an arrow of the same length
     assert np.allclose(arrows, [[[1.0, 1.0, 1.0], [1.0, 1.5, 1.0]]])
 
 
-def test_the_scale_of_forces_does_not_depend_on_gravity():
+def test_the_weight_that_scales_forces_does_not_depend_on_gravity():
     m = rb.load_urdf(ARM)
     assert weight_of(m) == pytest.approx(9.81 * 3.0)
     m.opt.gravity = (0.0, 0.0, 0.0)
     assert weight_of(m) == pytest.approx(9.81 * 3.0)
 
 
-def test_contact_forces_of_an_instant_act_at_its_contacts():
+def test_contact_forces_of_an_instant_have_arrows_at_their_points():
     text = ARM.replace(
         '<link name="tool">',
         '<link name="tool"><collision><origin xyz="0.1 0 0"/><geometry>'
@@ -257,14 +257,14 @@ def test_contact_forces_of_an_instant_act_at_its_contacts():
     rb.forward(m, d)
     found, force = contact_on_bodies(m, d), d.contact_force[: d.ncon]
     torque = np.cross(d.contact_pos[: d.ncon] - d.xipos[body], force).sum(axis=0)
-    torque += d.contact_torque[: d.ncon].sum(axis=0)  # the torque of the patch
+    torque += d.contact_torque[: d.ncon].sum(axis=0)  # torque of friction in the patch
     expected = [*force.sum(axis=0), *torque]
     assert d.ncon > 0
     assert np.allclose(found[body], expected, rtol=0.0, atol=1e-9 * np.abs(force).max())
     assert not np.delete(found, body, axis=0).any()
-    # Data has the moment about another point, so that a wrong sign shows
+    # Data has the moment about another point, so a wrong sign would cause a large error
     assert np.linalg.norm(d.subtree_com[1] - d.xipos[body]) > 0.1
-    # each force acts at its point; without points a body has one arrow
+    # each force has an arrow at its point, but without points a body has one arrow
     scene, instant = Scene(m, NONE), Instant.of(m, d)
     at, pressing = scene.place(instant), force.any(axis=1)
     assert np.array_equal(at.touches, d.contact_pos[: d.ncon][pressing])
@@ -285,7 +285,7 @@ def unit(vectors):
     return vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
 
 
-def test_an_instant_is_a_copy_of_data():
+def test_an_instant_of_a_data_is_a_copy():
     m = rb.build(touching.free(rb.Sphere(0.1)))
     d = rb.make_data(m)
     rb.step(m, d, 10)
@@ -299,7 +299,7 @@ def test_an_instant_is_a_copy_of_data():
         Instant.of(rb.load_urdf(ARM), d)
 
 
-def test_lines_of_springs_follow_their_ends():
+def test_lines_of_springs_join_the_ends_of_the_springs():
     register()
     m = rb.build(everything())
     qpos = random_state(m)
@@ -316,17 +316,17 @@ def test_lines_of_springs_follow_their_ends():
     assert len(lines.bodies) > m.nspring > 0
 
 
-def test_loop_joints_are_drawn_closed_at_their_bodies():
+def test_lines_of_closed_loop_joints_have_no_gap():
     m = rb.build(mechanisms.delta(passive=True))
     scene = Scene(m, NONE)
     placed = scene.place(at(m, m.qpos0))
     gaps = placed.lines[2 * m.nloop : 3 * m.nloop]
-    assert np.abs(gaps[:, 0] - gaps[:, 1]).max() < 1e-5  # qpos0 is assembled to CLOSED
+    assert np.abs(gaps[:, 0] - gaps[:, 1]).max() < 1e-5  # qpos0 closes loops up to CLOSED
     first = placed.lines[0]
     assert np.array_equal(first[0], placed.xpos[m.loop_bodyid[0, 0]])
 
 
-def test_closed_rods_and_bands_are_drawn():
+def test_a_scene_has_lines_for_springs_bands_and_loop_joints():
     register()
     m = rb.build(everything())
     closed = m.length_closed.tolist()
@@ -335,7 +335,7 @@ def test_closed_rods_and_bands_are_drawn():
     assert len(lines.bodies) == m.nspring + legs + 3 * m.nloop
 
 
-def test_the_layers_shown_at_first_depend_on_the_robot():
+def test_the_layers_that_a_scene_first_shows_depend_on_its_shapes():
     m = rb.load_urdf(ARM)
     box = rb.Box((0.1, 0.1, 0.1))
     seen, lost = LinkShape("upper", box), LinkShape("upper", Placeholder("gone.stl"))
@@ -346,12 +346,12 @@ def test_the_layers_shown_at_first_depend_on_the_robot():
     assert Scene(m, Appearance((lost, lost), (lost,))).shown == (VISUALS, BOXES)
 
 
-def test_the_size_of_a_scene_bounds_its_visible_parts():
+def test_the_bounding_ball_of_a_scene_contains_its_visible_parts():
     m = rb.load_urdf(ARM)
     look = LinkShape("base", rb.Box((2.0, 4.0, 8.0)), rb.pose(xyz=(10.0, 0.0, 0.0)))
     scene = Scene(m, Appearance((look,)))
     corners = np.array([[x, y, z] for x in (9.0, 11.0) for y in (-2.0, 2.0) for z in (-4.0, 4.0)])
-    assert 11.0 < scene.size < 16.0  # the base of the arm is at the origin
+    assert 11.0 < scene.size < 16.0  # from the arm's base at the origin to the box
     assert np.linalg.norm(corners - scene.middle, axis=1).max() <= scene.radius
 
 
@@ -368,12 +368,12 @@ def test_the_bounding_ball_of_a_scene_has_the_reach_of_an_arm(name, farthest):
 
 
 @pytest.mark.parametrize("base", ["floating", "sixdof_fp", "sixdof_fs"])
-def test_the_bounding_ball_of_a_scene_moves_with_a_floating_base(base):
+def test_the_bounding_ball_of_a_scene_ignores_the_range_of_a_floating_base(base):
     m = rb.load_urdf(ARM, floating_base=base)
-    assert Scene(m, NONE).radius < 1.0  # a random base would be up to 1 m away in each direction
+    assert Scene(m, NONE).radius < 1.0  # a random base would be up to 1 m away along each axis
 
 
-def test_the_ball_of_a_scene_stays_with_closed_loops():
+def test_the_bounding_ball_of_a_closed_loop_is_not_larger_than_its_size():
     scene = Scene(rb.load(Path(__file__).parents[2] / "examples/crank_slider.yaml"), NONE)
     assert scene.radius <= scene.size
 
@@ -389,7 +389,7 @@ def test_the_grid_is_at_the_floor_or_below_the_robot():
     assert Scene(on_floor, Appearance((high,))).floor == -7.0
 
 
-def test_obstacles_are_drawn_at_their_poses():
+def test_obstacles_of_a_scene_have_their_poses():
     box = rb.Obstacle("box", rb.Box((1.0, 2.0, 3.0)), rb.pose(xyz=(1.0, 2.0, 3.0)))
     ball = rb.Obstacle("ball", rb.Sphere(0.5), rb.pose(xyz=(-1.0, 0.0, 0.0)))
     m = rb.load_urdf(ARM, contact=rb.Contact((box, ball, rb.Obstacle("floor", rb.Plane()))))
@@ -399,18 +399,18 @@ def test_obstacles_are_drawn_at_their_poses():
 
 
 @pytest.mark.parametrize("qpos", [[np.nan, 0.0], [0.0], [np.inf, 0.0], [[0.0, 0.0]]])
-def test_invalid_positions_are_refused(qpos):
+def test_a_scene_refuses_an_instant_with_invalid_positions(qpos):
     m = rb.load_urdf(ARM)
     with refused(rb.ModelError, "bad-instant", "qpos"):
         Scene(m, NONE).place(Instant(0.0, np.array(qpos), np.zeros(2), np.zeros(2)))
 
 
-def test_the_appearance_of_another_robot_is_refused():
+def test_a_scene_refuses_the_appearance_of_another_robot():
     with refused(rb.ModelError, "unknown-frame", found="uper"):
         Scene(rb.load_urdf(ARM), Appearance((LinkShape("uper", rb.Sphere(1.0)),)))
 
 
-def test_a_broken_mesh_becomes_a_marker_with_one_warning(tmp_path):
+def test_a_broken_mesh_file_gives_a_marker_and_one_warning(tmp_path):
     path = tmp_path / "broken.stl"
     path.write_text("no mesh")
     text = ARM.replace(
@@ -432,8 +432,8 @@ def test_a_robot_without_geometry_has_a_scene():
     assert np.isfinite(placed.com).all()
 
 
-def test_objects_of_a_scene_are_drawn_next_to_a_robot_with_visuals():
-    """A recording has only the URDF of the robot; the Model has the shapes of the objects."""
+def test_a_scene_has_shapes_for_objects_besides_a_robot_with_visuals():
+    """The source of a recording is the robot's URDF alone, but the Model has shapes of objects."""
     m = rb.load("config/scenes/gripper.yaml")
     for source in ("config/scenes/gripper.urdf", "config/scenes/gripper.yaml"):
         scene = Scene(m, read_appearance(source))
@@ -445,7 +445,7 @@ def test_objects_of_a_scene_are_drawn_next_to_a_robot_with_visuals():
         assert len(scene.parts(COLLISIONS)) == m.ngeomlink
 
 
-def test_a_height_field_is_drawn_as_the_surface_that_bodies_touch():
+def test_a_height_field_has_the_surface_that_bodies_touch():
     heights = np.array([[0.0, 0.1, 0.2], [0.3, 0.4, 0.5]])
     hills = rb.Obstacle("hills", rb.HeightField(heights, (4.0, 2.0)), rb.pose((0.0, 0.0, 1.0)))
     ball = rb.Object("ball", rb.Sphere(0.1), mass=1.0, pose=rb.pose((0.0, 0.0, 3.0)))
@@ -457,4 +457,4 @@ def test_a_height_field_is_drawn_as_the_surface_that_bodies_touch():
     a, b, c = (
         np.asarray(part.surface.vertices, float)[part.surface.faces[:, k]] for k in range(3)
     )
-    assert (np.cross(b - a, c - a)[:, 2] > 0.0).all(), "seen from above"
+    assert (np.cross(b - a, c - a)[:, 2] > 0.0).all(), "a triangle does not face upward"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Views of a server: their addresses, their allowed pages, and their messages."""
+"""The server of a view: its address, the pages that may connect, and the messages it sends."""
 
 import asyncio
 import contextlib
@@ -56,7 +56,7 @@ def server():
 
 @contextlib.contextmanager
 def taken_ports(number):
-    """Occupy several ports in a row; yield the first."""
+    """Occupy a number of successive ports; yield the first port."""
     for first in range(20_000, 60_000, 50):
         with contextlib.ExitStack() as held:
             try:
@@ -69,14 +69,14 @@ def taken_ports(number):
     pytest.skip("no ports in a row are free")
 
 
-def test_the_server_listens_only_on_this_machine_and_prints_its_address(server):
+def test_address_of_returns_a_local_address_that_serves_the_page(server):
     address = address_of(server)
     assert address == f"http://127.0.0.1:{server.get_port()}"
     with urllib.request.urlopen(address, timeout=30) as page:
         assert b"<html" in page.read().lower()
 
 
-def test_the_next_free_port_is_used_if_a_port_is_taken():
+def test_the_server_uses_the_next_free_port():
     with taken_ports(2) as first:
         server = open_server(first)
         try:
@@ -85,7 +85,7 @@ def test_the_next_free_port_is_used_if_a_port_is_taken():
             server.stop()
 
 
-def test_a_missing_free_port_is_reported():
+def test_a_server_without_a_free_port_is_refused():
     with taken_ports(PORTS_TRIED) as first, pytest.raises(rb.ParameterError) as caught:
         open_server(first)
     assert (caught.value.code, caught.value.found) == ("no-free-port", str(first))
@@ -141,7 +141,7 @@ def test_pages_of_the_view_itself_may_connect_to_it(host, origin):
         ("127.0.0.1:8080", "file://127.0.0.1:8080"),
         ("127.0.0.1:8080", ""),
         ("127.0.0.1:8080", "http://["),
-        ("evil.example:8080", "http://evil.example:8080"),  # this name can resolve to this machine
+        ("evil.example:8080", "http://evil.example:8080"),  # this name may lead to this machine
         ("127.0.0.1.evil.example", "http://127.0.0.1.evil.example"),
         ("evil.example", None),
         ("", None),
@@ -154,14 +154,14 @@ def test_other_pages_may_not_connect_to_the_view(host, origin):
     assert refusal(host, origin) != ""
 
 
-def test_a_websocket_query_in_the_url_is_refused():
-    """By ?websocket= a link on any page would connect viser's page to another server."""
+def test_an_address_with_a_websocket_query_is_refused():
+    """With ?websocket= a link on any page could connect viser's page to another server."""
     assert refusal("127.0.0.1:80", None, "/?websocket=ws://evil.example") != ""
     assert refusal("127.0.0.1:80", None, "/assets/x.js") == ""
 
 
 def knock(server, headers, host=None):
-    """Open a websocket like a browser; return the status of the refusal, or 101."""
+    """Open a websocket like a browser; return the status of a refusal, or 101 if it opens."""
     import viser
     import websockets.asyncio.client
     import websockets.exceptions
@@ -184,23 +184,23 @@ def knock(server, headers, host=None):
     return asyncio.run(try_it())
 
 
-def test_a_page_of_the_internet_gets_no_websocket(server):
+def test_the_server_refuses_a_websocket_for_a_page_of_the_internet(server):
     assert knock(server, {"Origin": "http://evil.example"}) == 403
     assert knock(server, {"Origin": "null"}) == 403
     assert knock(server, {"Origin": "http://evil.example"}, host="evil.example") == 403
     assert knock(server, {}, host="evil.example") == 403
     assert knock(server, {"Origin": address_of(server)}) == 101
-    assert knock(server, {}) == 101  # programs of this machine send no origin
+    assert knock(server, {}) == 101  # programs send no origin
     assert server.get_clients() == {}
 
 
-def test_another_host_name_gets_no_page(server):
+def test_the_server_refuses_a_page_under_another_host_name(server):
     request = urllib.request.Request(address_of(server), headers={"Host": "evil.example"})
     with pytest.raises(urllib.error.HTTPError, match="403"):
         urllib.request.urlopen(request, timeout=30)
 
 
-def test_requests_to_share_the_view_are_ignored(server):
+def test_the_server_has_no_handler_for_requests_to_share_the_view(server):
     from viser import _messages
 
     handlers = server._websock_server._incoming_handlers
@@ -219,12 +219,12 @@ def test_opening_a_server_prints_nothing(capfd):
 
 
 def nodes_of(server, kind):
-    """Return the last message of a kind for each node of the scene."""
+    """Return the last message of a kind for each node of the scene, by the node's name."""
     messages = server._websock_server._broadcast_buffer.message_from_id.values()
     return {one.name: one for one in messages if type(one).__name__ == kind}
 
 
-def test_an_instant_moves_only_the_frames_of_bodies(server):
+def test_an_instant_sends_only_poses_of_bodies_that_have_moved(server):
     m = rb.load_urdf(ARM)
     show = Show(server, m, LOOKS, "arm")
     qpos = np.array([0.4, 0.2])
@@ -235,11 +235,11 @@ def test_an_instant_moves_only_the_frames_of_bodies(server):
     for body in (1, 2):
         turned = sent.of("SetOrientationMessage", f"/arm/{body}").wxyz
         assert np.allclose(turned, placed.xquat[body])
-    assert len(sent.messages) == 3  # body 1 rotates without moving
+    assert len(sent.messages) == 3  # body 1 rotates in place
 
 
 class _Sent:
-    """Collect the messages of a server to all clients, until it is closed."""
+    """Collect the messages of a server to all clients until `close` is called."""
 
     def __init__(self, server):
         self._server, self._queue = server, server._websock_server.queue_message
@@ -259,7 +259,7 @@ class _Sent:
         del self._server._websock_server.queue_message
 
 
-def test_forces_are_sent_where_they_act(server):
+def test_arrows_of_forces_start_where_the_forces_act(server):
     m = rb.build(touching.free(rb.Sphere(0.1), mass=2.0))
     d = rb.make_data(m)
     d.qpos[2] = 0.099
@@ -277,7 +277,7 @@ def test_forces_are_sent_where_they_act(server):
     assert arrows["touches"].points.shape == (0, 3)
     show.display.set(FORCES, False)
     show.put(Instant.of(m, d))
-    assert arrows["pushes"].points.shape == (0, 2, 3)  # hidden parts are not sent
+    assert arrows["pushes"].points.shape == (0, 2, 3)  # a hidden layer gets no arrows
     assert not arrows["touches"].visible
     assert arrows["touches"].points.shape == (0, 3)
     show.display.set(FORCES, True)
@@ -304,7 +304,7 @@ def test_every_layer_can_be_shown_and_hidden(server):
     box = LinkShape("panda_link1", rb.Box((0.1, 0.1, 0.1)))
     show = Show(server, m, Appearance((box,), (box,)))
     present = [VISUALS, COLLISIONS, BOXES, ELLIPSOIDS, MASSES, FRAMES, JOINTS, FORCES, GRID]
-    assert list(show.display.boxes) == present  # all but the box of lines, which this robot lacks
+    assert list(show.display.boxes) == present  # this robot has no lines
     for layer in present:
         show.display.set(layer, True)
         assert show.nodes._layers[layer]
@@ -313,13 +313,13 @@ def test_every_layer_can_be_shown_and_hidden(server):
         assert not any(node.visible for node in show.nodes._layers[layer])
 
 
-def test_layers_are_made_only_on_request(server):
+def test_a_layer_has_nodes_only_after_it_is_shown(server):
     show = Show(server, rb.load_urdf(ARM), LOOKS)
     assert MASSES not in show.nodes._layers
     assert BOXES not in show.nodes._layers
 
 
-def test_frames_are_visible_through_the_robot(server):
+def test_the_robot_is_translucent_while_frames_or_joints_are_shown(server):
     display = Show(server, rb.load_urdf(ARM), LOOKS).display
     display.set(FRAMES, True)
     assert display.opacity.value == TRANSLUCENT
@@ -328,13 +328,13 @@ def test_frames_are_visible_through_the_robot(server):
     assert display.opacity.value == TRANSLUCENT
     display.set(JOINTS, False)
     assert display.opacity.value == 1.0
-    display.opacity.value = 0.7  # the speed set by the user
+    display.opacity.value = 0.7  # the user sets the opacity
     display.set(FRAMES, True)
     display.set(FRAMES, False)
     assert display.opacity.value == 0.7
 
 
-def test_the_opacity_of_the_robot_is_scaled_by_the_slider(server):
+def test_the_slider_of_opacity_multiplies_the_opacity_of_each_part(server):
     show = Show(server, rb.load_urdf(ARM), LOOKS)
     (node,) = show.nodes._layers[VISUALS]
     assert node.opacity == 0.5
@@ -343,7 +343,7 @@ def test_the_opacity_of_the_robot_is_scaled_by_the_slider(server):
     assert node.opacity == 0.25
 
 
-def test_a_texture_is_shown_while_the_robot_is_opaque(server, tmp_path):
+def test_a_robot_has_its_textures_only_while_it_is_opaque(server, tmp_path):
     pillow = pytest.importorskip("PIL.Image")
     pillow.new("RGB", (8, 8), (0, 255, 0)).save(tmp_path / "green.png")
     painted = dataclasses.replace(LOOKS.visuals[0], color=None, texture=tmp_path / "green.png")
@@ -372,13 +372,13 @@ def test_a_click_selects_a_body_and_a_second_click_ends_the_selection(server):
 
 
 def room(*names):
-    """Return a Model of an arm and uncoloured objects of different shapes."""
+    """Return a Model of an arm and of objects without colours, in different shapes."""
     items = [rb.Object(name, rb.Sphere(0.1 + 0.1 * k), mass=1.0, pose=Pose((1.0 + k, 0.0, 1.0)))
              for k, name in enumerate(names)]  # fmt: skip
     return rb.scene(ARM, objects=items)
 
 
-def test_objects_come_and_go_and_unchanged_objects_keep_their_nodes(server):
+def test_unchanged_objects_keep_their_nodes_when_other_objects_change(server):
     show = Show(server, room("ball", "other"), LOOKS)
     show.display.set(FRAMES, True)
     show.display.set(FRAMES, False)
@@ -402,11 +402,11 @@ def test_objects_come_and_go_and_unchanged_objects_keep_their_nodes(server):
     qpos[m.jnt_qposadr[m.jnt_id("third")]] = 5.0
     show.put(Instant.still(m, qpos))
     assert now["third"].position[0] == 5.0
-    show._click("third")  # a click names the body, whatever its index in the Model
+    show._click("third")  # a click gives the body's name, not its index in the Model
     assert show.picked == "third"
 
 
-def test_names_of_a_hostile_file_are_shown_as_plain_text(server):
+def test_a_view_shows_names_of_a_hostile_file_as_plain_text(server):
     name = "<img src=x onerror=alert(1)>{7*7}/../"
     text = ARM.replace('"upper"', f'"{name.replace("<", "&lt;")}"')
     m = rb.load_urdf(text.replace('name="arm"', f'name="{name.replace("<", "&lt;")}"'))
@@ -417,10 +417,10 @@ def test_names_of_a_hostile_file_are_shown_as_plain_text(server):
     assert all(one.count("/") <= 2 for one in nodes_of(server, "FrameMessage"))
     kinds = {type(one).__name__ for one in
              server._websock_server._broadcast_buffer.message_from_id.values()}  # fmt: skip
-    assert "GuiMarkdownMessage" not in kinds  # viser runs the text in braces there
+    assert "GuiMarkdownMessage" not in kinds  # in such a message viser runs text in braces
 
 
-def test_a_robot_can_be_removed_from_the_view(server):
+def test_a_robot_can_be_removed_from_a_view_and_shown_again(server):
     m = rb.load_urdf(ARM)
     Show(server, m, LOOKS, "one").remove()
     assert not server.gui._gui_input_handle_from_uuid
@@ -428,7 +428,7 @@ def test_a_robot_can_be_removed_from_the_view(server):
     show.put(Instant.still(m, m.qpos0))
 
 
-def test_sliders_of_a_loop_keep_the_loop_closed_or_return(server):
+def test_a_slider_keeps_a_loop_closed_or_returns_to_its_last_value(server):
     m = rb.load("examples/delta_robot.yaml")
     sliders = Sliders(Show(server, m, Appearance()))
     one = sliders._coordinates[0]
@@ -448,7 +448,7 @@ def test_sliders_of_a_loop_keep_the_loop_closed_or_return(server):
 
 
 @robots.needs_robots
-def test_joints_whose_limits_exclude_zero_start_inside_them(server):
+def test_sliders_of_joints_whose_limits_exclude_zero_start_inside_the_limits(server):
     m = rb.load_urdf(robots.find("panda.urdf"), floating_base=False)
     sliders, j = Sliders(Show(server, m, Appearance())), m.jnt_id("panda_joint4")
     (low, high), elbow = m.jnt_range[j], m.jnt_qposadr[j]
@@ -476,7 +476,7 @@ def test_only_the_first_joints_of_a_long_robot_have_sliders(server):
     assert sliders.qpos[-1] != 0.0
 
 
-def test_a_random_configuration_keeps_the_place_of_a_floating_robot(server):
+def test_a_random_configuration_does_not_move_a_floating_base(server):
     m = rb.load_urdf(ARM, floating_base=True)
     sliders = Sliders(Show(server, m, Appearance()))
     sliders.random()
@@ -502,7 +502,7 @@ def _slide(sliders, event, one, number):
     sliders._slid(event, one)
 
 
-def test_a_view_of_a_program_shows_its_data():
+def test_a_view_shows_the_data_that_a_program_gives_it():
     m = rb.load_urdf(ARM)
     d = rb.make_data(m)
     d.qpos[:] = 0.3, 0.1
@@ -527,19 +527,19 @@ def test_a_view_follows_a_data_that_is_stepped():
     d = rb.make_data(m)
     with rb.view(m, d, ARM, port=0) as view:
         shown = view._show.nodes._bodies[2]
-        d.qpos[:] = np.nan, 0.0  # the view keeps the last finite state
+        d.qpos[:] = np.nan, 0.0  # the view ignores this state
         d.qpos[:] = 0.3, 0.1
         end = time.monotonic() + 60.0
         expected = d.copy()
         rb.kinematics(m, expected)
         while not np.allclose(shown.position, expected.xpos[2], atol=1e-6):
-            assert time.monotonic() < end, "waited for the new state"
+            assert time.monotonic() < end, "the view does not show the new state"
             time.sleep(0.02)
     with refused(rb.ModelError, "data-of-other-model"):
         rb.view(rb.load_urdf(ARM), d, port=0)
 
 
-def test_a_view_may_be_framed_by_notebooks_only():
+def test_only_local_notebooks_may_frame_a_view():
     m = rb.load_urdf(ARM)
     with rb.view(m, port=0) as view:
         inline = view.show_inline(300)._repr_html_()
@@ -553,7 +553,7 @@ def test_a_view_may_be_framed_by_notebooks_only():
 
 
 @pytest.mark.parametrize("packed", [False, True])
-def test_the_head_of_the_page_is_ours(server, packed):
+def test_the_page_begins_with_the_head_of_this_package(server, packed):
     wanted = {"Accept-Encoding": "gzip"} if packed else {}
     request = urllib.request.Request(address_of(server), headers=wanted)
     with urllib.request.urlopen(request) as answer:
@@ -577,7 +577,7 @@ def test_invalid_arguments_of_a_view_are_refused(arguments, code):
         rb.view(rb.load_urdf(ARM), None, *arguments, port=0)
 
 
-def test_a_view_needs_a_model():
+def test_a_view_of_an_object_that_is_not_a_model_is_refused():
     with refused(rb.RbdynError, "not-a-model"):
         rb.view("no model", port=0)
 
@@ -600,7 +600,7 @@ def run_view(*words):
     )  # fmt: skip
 
 
-def test_the_command_prints_its_address_and_ends_at_ctrl_c(tmp_path):
+def test_the_command_view_prints_its_address_and_ends_at_ctrl_c(tmp_path):
     path = tmp_path / "arm.urdf"
     path.write_text(ARM.replace(
         '<link name="tool">',
@@ -623,7 +623,7 @@ def test_the_command_prints_its_address_and_ends_at_ctrl_c(tmp_path):
 
 
 @robots.needs_robots
-def test_the_command_names_joints_that_do_not_start_at_zero():
+def test_the_command_view_names_joints_that_do_not_start_at_zero():
     process = run_view(robots.find("panda.urdf"), "--port", 0)
     try:
         lines = [process.stdout.readline() for _ in range(2)]
@@ -645,7 +645,7 @@ def test_the_command_names_joints_that_do_not_start_at_zero():
         (["ARM", "--address", "example.org"], 2, "'example.org'"),
     ],
 )
-def test_a_refusal_of_the_command_is_one_line(tmp_path, words, status, named):
+def test_the_command_view_refuses_in_one_line(tmp_path, words, status, named):
     path = tmp_path / "arm.urdf"
     path.write_text(ARM)
     process = run_view(*(path if word == "ARM" else word for word in words))
@@ -658,13 +658,13 @@ def test_a_refusal_of_the_command_is_one_line(tmp_path, words, status, named):
     worded("rbdyn", err.removesuffix("\n"))
 
 
-def test_the_error_without_viser_names_the_extra(monkeypatch):
+def test_a_server_without_viser_is_refused(monkeypatch):
     monkeypatch.setitem(sys.modules, "viser", None)
     with refused(rb.ParameterError, "no-view-extra"):
         open_server(0)
 
 
-def test_a_viser_without_limits_of_requests_is_refused(monkeypatch):
+def test_a_viser_version_that_cannot_limit_requests_is_refused(monkeypatch):
     from rbdyn_ros.view.web import server as module
 
     @contextlib.contextmanager

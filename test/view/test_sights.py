@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Measurements of lidars and cameras in a live view: pictures and points."""
+"""A live view shows measurements of lidars and cameras as points and pictures."""
 
 import numpy as np
 import pytest
@@ -20,7 +20,7 @@ COMMON = {"rate": 10.0, "near": 1.0, "far": 5.0}
 PICTURE = {**COMMON, "width": 640, "height": 480}
 
 
-def test_depths_are_bright_where_they_are_small():
+def test_the_picture_of_a_depth_camera_is_bright_where_depths_are_small():
     depth = np.full((480, 640), 3.0)
     depth[:, :200], depth[:, 200:300], depth[:, 300:400] = 1.0, 5.0, np.inf
     scan = Scan(depth, np.zeros((480, 640, 3)), np.zeros((480, 640), np.int64), ("wall",))
@@ -31,7 +31,7 @@ def test_depths_are_bright_where_they_are_small():
 
 
 def test_a_small_step_of_depth_is_visible_at_a_large_distance():
-    """A cube on a table is visible to a camera with a much larger range."""
+    """A cube on a table is visible to a camera whose range is much larger."""
     depth = np.full((4, 4), 0.5)
     depth[1:3, 1:3] = 0.45
     scan = Scan(depth, np.zeros((4, 4, 3)), np.zeros((4, 4), np.int64), ("table",))
@@ -42,13 +42,13 @@ def test_a_small_step_of_depth_is_visible_at_a_large_distance():
     assert not sight(DepthSpec("eye", "hand", **wide), blind).picture.any()
 
 
-def test_pictures_are_made_smaller_and_keep_their_colours():
+def test_a_view_shows_smaller_pictures_with_the_same_colours():
     picture = np.random.default_rng(0).integers(0, 255, (480, 640, 3), np.uint8)
     seen = sight(ColorSpec("eye", "hand", **PICTURE), picture)
     np.testing.assert_array_equal(seen.picture, picture[::2, ::2])
 
 
-def test_points_shown_are_measured_points_up_to_a_limit():
+def test_a_view_shows_a_limited_number_of_measured_points():
     rng = np.random.default_rng(0)
     along = rng.normal(size=(300, 100, 3))
     distance = rng.uniform(1.0, 5.0, (300, 100))
@@ -60,7 +60,7 @@ def test_points_shown_are_measured_points_up_to_a_limit():
     np.testing.assert_allclose(seen.points[0], scan.points[0, 1], rtol=1e-6)
 
 
-def test_a_view_shows_pictures_and_points(arm):
+def test_a_view_shows_pictures_and_points_until_they_are_hidden(arm):
     server = open_server(0)
     try:
         show = Show(server, arm, Appearance())
@@ -83,7 +83,7 @@ def test_a_view_shows_pictures_and_points(arm):
         seen[0] = Sight("eye", "hand", picture=pictures[1])
         sights._next = np.inf
         sights.look()
-        # a new picture so early is not shown
+        # it is too early for a new picture
         np.testing.assert_array_equal(sights._pictures["eye"].image, pictures[0])
         sights._next = 0.0
         sights.look()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Colour pictures of robots, textures, a mechanism and solids equal stored pictures."""
+"""Pictures of robots, a mechanism and a scene are similar to the stored pictures."""
 
 import numpy as np
 import pytest
@@ -10,7 +10,7 @@ from support.similarity import similarity
 
 
 def likeness(a, b):
-    """Return the similarity of two pictures in the part without sky."""
+    """Return the similarity of two pictures in the rectangle that contains more than sky."""
     seen = (np.abs(a - a[0, 0].astype(float)) + np.abs(b - b[0, 0].astype(float))).sum(axis=2) > 6
     rows, columns = (np.flatnonzero(seen.any(axis=axis)) for axis in (1, 0))
     part = slice(rows[0], rows[-1] + 1), slice(columns[0], columns[-1] + 1)
@@ -30,12 +30,12 @@ def likeness(a, b):
         "scene",
     ],
 )
-def test_pictures_equal_the_stored_pictures(name):
+def test_a_picture_is_similar_to_its_stored_picture(name):
     assert likeness(halved(picture(name)), stored(name)) >= 0.98
 
 
 @pytest.mark.parametrize("name", ["panda", "talos", "anymal", "go2", "tiago", "delta", "scene"])
-def test_pictures_that_differ_are_distinguished(name):
+def test_moved_dark_and_mirrored_pictures_are_not_similar(name):
     own = stored(name)
     others = {"moved": np.roll(own, 2, axis=1), "dark": 0.5 * own, "mirrored": own[:, ::-1]}
     assert likeness(own, own) == pytest.approx(1.0)

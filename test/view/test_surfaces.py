@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Shapes as triangles: sizes, sides, colours, and refused mesh files."""
+"""Shapes become triangles with the right sizes, sides and colours; bad mesh files are refused."""
 
 import builtins
 import math
@@ -25,7 +25,7 @@ def single(shape):
 
 
 def volume(found):
-    """Return the volume by the divergence theorem, negative if triangles face inward."""
+    """Return the volume of a surface, which is negative if the triangles face inward."""
     a, b, c = (found.vertices[found.faces[:, k]].astype(float) for k in range(3))
     return np.einsum("ij,ij->", a, np.cross(b, c)) / 6.0
 
@@ -41,7 +41,7 @@ def each_place_once(found):
 # shapes
 
 SHAPES = {
-    # extents, volume, least part of it that flat triangles inside a round shape have
+    # extents, volume, and smallest share of the volume inside flat triangles
     Box((1.0, 2.0, 3.0)): ((1, 2, 3), 6.0, 1.0),
     Sphere(2.0): ((4, 4, 4), 4 / 3 * math.pi * 8, 0.98),
     Cylinder(0.5, 3.0): ((1, 1, 3), math.pi * 0.75, 0.99),
@@ -51,7 +51,7 @@ SHAPES = {
 
 
 @pytest.mark.parametrize("shape", SHAPES, ids=lambda shape: type(shape).__name__)
-def test_shapes_have_the_right_size_and_face_outwards(shape):
+def test_surfaces_of_shapes_have_the_right_size_and_face_outward(shape):
     extents, expected, part = SHAPES[shape]
     found = single(shape)
     assert found.vertices.dtype == np.float32
@@ -66,12 +66,12 @@ def test_shapes_have_the_right_size_and_face_outwards(shape):
         assert np.allclose(found.vertices.min(axis=0), -found.vertices.max(axis=0), atol=1e-6)
 
 
-def test_round_sides_share_vertices_and_sharp_edges_do_not():
+def test_triangles_share_vertices_on_round_sides_but_not_at_sharp_edges():
     assert len(single(Box((1, 1, 1))).vertices) == 24
     assert len(single(Sphere(1.0)).vertices) == 642  # 10 * 4^3 + 2
     assert len(single(Capsule(1.0, 1.0)).vertices) == each_place_once(single(Capsule(1.0, 1.0)))
     can = single(Cylinder(1.0, 1.0))
-    # the corners of the rims count twice, the centres of the lids once
+    # each corner of the two rims is in two vertices, and each lid has a centre
     assert len(can.vertices) == 4 * surfaces.ROUND + 2
     assert each_place_once(can) == 2 * surfaces.ROUND + 2
 
@@ -104,7 +104,7 @@ def test_a_placeholder_is_a_small_magenta_octahedron():
 
 
 def bent(angle):
-    """Return two triangles with a common edge, whose corners are listed twice as in an STL."""
+    """Return vertices and faces of two triangles at an angle [rad]; both list the common edge."""
     up = [math.cos(angle), 0.0, math.sin(angle)]
     corners = [[0, 0, 0], [0, 1, 0], [-1, 0, 0], [0, 0, 0], up, [0, 1, 0]]
     return np.array(corners, float), np.array([[0, 1, 2], [3, 4, 5]])
@@ -112,14 +112,14 @@ def bent(angle):
 
 @pytest.mark.parametrize(("angle", "corners"), [(0.0, 4), (29.0, 4), (31.0, 6), (179.0, 6)])
 @pytest.mark.parametrize("length", [1e-50, 1.0, 1e50])
-def test_corners_are_shared_up_to_an_angle(angle, corners, length):
+def test_triangles_share_the_corners_of_an_edge_up_to_an_angle(angle, corners, length):
     vertices, faces = bent(math.radians(angle))
     found, triangles, _ = creased(length * vertices, faces)
     assert len(found) == corners
     assert np.array_equal(found[triangles], length * vertices[faces])
 
 
-def test_surfaces_back_to_back_are_smooth_on_either_side():
+def test_two_surfaces_back_to_back_are_both_smooth():
     ball = trimesh.creation.icosphere(3)
     both = np.stack([ball.faces, ball.faces[:, ::-1]], axis=1).reshape(-1, 3)
     found, triangles, _ = creased(np.asarray(ball.vertices), both)
@@ -168,7 +168,7 @@ RED, PICTURE = (f'<instance_material symbol="m" target="#{name}"/>' for name in 
 
 
 def dae(**parts):
-    """Return a file of two tetrahedra, the second at x = 5, with legs of 1, red by default."""
+    """Return a COLLADA file of two tetrahedra with legs of 1, by default red; one is at x = 5."""
     default = {
         "unit": "1", "picture": "none.png", "alpha": "", "sampled": "s", "z": "1",
         "scale": "1 1 1", "bind": RED, "bind2": RED,
@@ -177,7 +177,7 @@ def dae(**parts):
 
 
 def stl(vertices):
-    """Return the text of an STL; three vertices each make a triangle."""
+    """Return the text of an STL file; every three vertices are a triangle."""
     lines = [f"vertex {x} {y} {z}\n" for x, y, z in vertices]
     return ("solid s\n" + "".join(lines) + "endsolid s\n").encode()
 
@@ -201,19 +201,19 @@ def needs_collada():
 
 
 @pytest.mark.parametrize("scale", [(1, 1, 1), (-1, 1, 1), (1, -2, 3), (-1, -1, -1), (-1, -1, 2)])
-def test_a_mirroring_scale_keeps_the_sides(keep, scale):
+def test_a_mesh_with_a_mirroring_scale_faces_outward(keep, scale):
     found = single(keep("m.stl", stl(TETRAHEDRON[TURNED]), scale))
     assert volume(found) == pytest.approx(abs(math.prod(scale)) / 6)
     low, high = found.vertices.min(axis=0), found.vertices.max(axis=0)
     assert np.allclose(low, np.minimum(scale, 0.0))
     assert np.allclose(high, np.maximum(scale, 0.0))
-    assert len(found.vertices) == 12  # all edges are sharp
+    assert len(found.vertices) == 12  # the edges are sharp
     assert found.color is None
 
 
 @pytest.mark.parametrize("scale", ["1 1 1", "1 1 -1", "-2 1 1"])
-def test_units_and_nodes_of_a_collada_scene_are_applied(keep, scale):
-    """Each colour makes a surface; a mirroring node keeps the outer sides outside."""
+def test_a_collada_mesh_has_the_unit_and_the_scales_of_its_file(keep, scale):
+    """A node that mirrors its mesh does not turn the triangles inward."""
     needs_collada()
     found = single(keep("m.dae", dae(unit="0.01", scale=scale)))
     x, y, z = map(float, scale.split())
@@ -231,14 +231,16 @@ def test_units_and_nodes_of_a_collada_scene_are_applied(keep, scale):
         ("<transparent><color>0 0 0 0</color></transparent>", 1.0),
     ],
 )
-def test_a_surface_has_its_opacity(keep, alpha, opacity):
+def test_a_surface_has_the_opacity_of_its_collada_material(keep, alpha, opacity):
     needs_collada()
     *rgb, a = single(keep("m.dae", dae(alpha=alpha))).color
     assert rgb == [1.0, 0.0, 0.0]
     assert a == pytest.approx(opacity, abs=1 / 255)
 
 
-def test_each_colour_is_a_surface_and_no_picture_is_opened(keep, tmp_path, monkeypatch):
+def test_a_collada_mesh_has_a_surface_for_each_colour_and_opens_no_picture(
+    keep, tmp_path, monkeypatch
+):
     needs_collada()
     (tmp_path / "secret.png").write_bytes(b"no picture")
     shape = keep("m.dae", dae(bind2=PICTURE, picture=str(tmp_path / "secret.png")))
@@ -254,8 +256,8 @@ def test_each_colour_is_a_surface_and_no_picture_is_opened(keep, tmp_path, monke
 
 @pytest.mark.parametrize("bind", [RED, '<instance_material symbol="m" target="#none"/>'])
 @pytest.mark.parametrize("end", [False, True])
-def test_a_mesh_with_a_broken_material_is_shown(keep, bind, end):
-    """pycollada drops nodes whose material has a broken picture."""
+def test_a_mesh_with_a_broken_material_has_all_its_triangles(keep, bind, end):
+    """pycollada itself would drop a node whose material has a broken picture."""
     needs_collada()
     broken = PICTURE.replace("/>", "></instance_material>") if end else PICTURE
     found = surfaces_of(keep("m.dae", dae(sampled="none", bind=bind, bind2=broken)))
@@ -264,13 +266,13 @@ def test_a_mesh_with_a_broken_material_is_shown(keep, bind, end):
     assert colors == ([(1.0, 0.0, 0.0, 1.0), None] if bind == RED else [None])
 
 
-def test_colours_of_corners_are_averaged(keep):
+def test_a_surface_has_the_mean_colour_of_its_corners(keep):
     text = "v 0 0 0 1 0 0\nv 1 0 0 1 0 0\nv 0 1 0 0 0 1\nf 1 2 3\n"
     color = single(keep("m.obj", text.encode())).color
     assert np.allclose(color, (2 / 3, 0.0, 1 / 3, 1.0), atol=1 / 255)
 
 
-def test_a_file_is_read_once_until_it_changes(keep, monkeypatch):
+def test_a_mesh_file_is_read_once_until_it_changes(keep, monkeypatch):
     read, original = [], surfaces.read_parts
     monkeypatch.setattr(
         surfaces, "read_parts", lambda path, *a, **k: read.append(path) or original(path, *a, **k)
@@ -285,7 +287,7 @@ def test_a_file_is_read_once_until_it_changes(keep, monkeypatch):
     assert len(read) == 2
 
 
-def test_a_refused_file_is_read_once(keep, monkeypatch):
+def test_a_refused_mesh_file_is_read_once(keep, monkeypatch):
     read, original = [], surfaces.read_parts
     monkeypatch.setattr(
         surfaces, "read_parts", lambda path, *a, **k: read.append(path) or original(path, *a, **k)
@@ -320,7 +322,7 @@ NO_TRIANGLES = b"v 0 0 0\nv 1 0 0\nv 0 1 0\n"
         ("m.dae", dae(scale="nan 1 1"), (1, 1, 1)),
     ],
 )  # fmt: skip
-def test_unusable_files_have_a_marker(keep, name, data, scale):
+def test_an_unusable_mesh_file_gives_a_marker_and_a_warning(keep, name, data, scale):
     shape = keep(name, data, scale)
     with pytest.raises(UnusableMeshError) as caught:
         surfaces_of(shape)
@@ -331,28 +333,28 @@ def test_unusable_files_have_a_marker(keep, name, data, scale):
 
 
 @pytest.mark.parametrize("z", ["nan", "inf", "-1e999"])
-def test_a_scene_keeps_finite_corners_only(keep, z):
-    """pycollada reads NaN as 0, and trimesh drops infinite corners."""
+def test_surfaces_of_a_collada_file_have_only_finite_corners(keep, z):
+    """pycollada reads NaN as 0, and trimesh drops corners that are infinite."""
     needs_collada()
     for found in surfaces_of(keep("m.dae", dae(z=z))):
         assert np.isfinite(found.vertices).all()
         assert np.allclose(found.vertices.max(axis=0)[:2], (6, 1))
 
 
-def test_a_usable_file_has_no_finding(keep):
+def test_a_usable_mesh_file_has_no_finding(keep):
     found, finding = surfaces_or_marker(keep("m.stl", stl(TETRAHEDRON[TURNED])))
     assert finding is None
     assert len(found) == 1
 
 
-def test_too_many_triangles_are_refused(keep, monkeypatch):
+def test_a_mesh_file_with_too_many_triangles_is_refused(keep, monkeypatch):
     shape = keep("m.stl", stl(TETRAHEDRON[TURNED]))
     monkeypatch.setattr(surfaces, "MOST_TRIANGLES", 3)
     with pytest.raises(UnusableMeshError, match="4 triangles"):
         surfaces_of(shape)
 
 
-def test_a_missing_file_has_a_warning(tmp_path):
+def test_a_missing_mesh_file_causes_a_warning(tmp_path):
     _, finding = surfaces_or_marker(MeshFile(tmp_path / "m.stl"))
     assert f"'{tmp_path / 'm.stl'}'" in finding.message
 
@@ -364,8 +366,8 @@ def test_a_missing_file_has_a_warning(tmp_path):
 @pytest.mark.parametrize(
     "name", ["ur5_robot.urdf", "panda.urdf", "talos_reduced.urdf", "go2.urdf"]
 )
-def test_bounding_boxes_match_pinocchio(name):
-    """Pinocchio reads the meshes with assimp, including units and up axes of COLLADA."""
+def test_bounding_boxes_of_meshes_equal_boxes_of_pinocchio(name):
+    """Pinocchio reads meshes by assimp, which applies units and up axes of COLLADA files."""
     pin = pytest.importorskip("pinocchio")
     path = robots.find(name)
     read, model = read_appearance(path), pin.buildModelFromUrdf(str(path))
@@ -393,10 +395,10 @@ def test_bounding_boxes_match_pinocchio(name):
         ("ur5_robot.urdf", [(64, 89, 104), (36, 36, 36)]),
         ("panda.urdf", [(255, 255, 255), (64, 64, 64), (230, 235, 237)]),
         ("go2.urdf", [(230, 242, 242), (171, 177, 197), (0, 0, 0)]),
-        ("anymal.urdf", [(26, 26, 26)]),  # the feet's colour, because their picture is broken
+        ("anymal.urdf", [(26, 26, 26)]),  # this is the colour of the feet, whose picture is broken
     ],
 )
-def test_real_robots_have_their_colours(name, expected):
+def test_meshes_of_real_robots_have_their_colours(name, expected):
     shown = [
         part
         for look in read_appearance(robots.find(name)).visuals

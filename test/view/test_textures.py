@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Textures: their places on boxes and meshes, and refused images."""
+"""Textures are at the right places of boxes and meshes, and bad images are refused."""
 
 import numpy as np
 import pytest
@@ -17,7 +17,7 @@ from rbdyn_ros.view.scene.scene import VISUALS, Scene
 
 pytest.importorskip("collada")
 
-#: Quarters of the image: above red and green, below blue and yellow.
+#: Colours of the image's quarters: red and green above blue and yellow.
 COLORS = {"red": (200, 0, 0), "green": (0, 160, 0), "blue": (0, 0, 200), "yellow": (200, 200, 0)}
 QUARTERS = np.array([["red", "green"], ["blue", "yellow"]])
 
@@ -25,7 +25,7 @@ BOX = '<box size="1 1 1"/>'
 TEXTURE = '<texture filename="quarters.png"/>'
 MATERIAL = f'<material name="m"><color rgba="0 1 1 1"/>{TEXTURE}</material>'
 
-#: A square in the plane of y and z, seen from +x, whose image is upright.
+#: A square in the y-z plane; seen from +x, the square has an upright image.
 OBJ = """mtllib m.mtl
 v 0.5 -0.5 -0.5
 v 0.5 0.5 -0.5
@@ -70,7 +70,7 @@ DAE = """<?xml version="1.0"?>
 
 @pytest.fixture
 def folder(tmp_path):
-    """Return a folder with an image of four quarters."""
+    """Return a folder that has the image of four quarters in two formats."""
     image = np.array([[COLORS[name] for name in row] for row in QUARTERS], np.uint8)
     image = image.repeat(64, axis=0).repeat(64, axis=1)
     Image.fromarray(image).save(tmp_path / "quarters.png")
@@ -79,7 +79,7 @@ def folder(tmp_path):
 
 
 def appearance(folder, geometry, material=""):
-    """Return a Model of a link with one visual, and its appearance."""
+    """Return the Model of a robot with one visual, and the robot's appearance."""
     text = (
         f'<robot name="r"><link name="base"/><joint name="turn" type="continuous">'
         f'<parent link="base"/><child link="thing"/></joint><link name="thing"><inertial>'
@@ -95,7 +95,7 @@ def mesh(folder, name, data):
 
 
 def quarters_seen(m, looks, eye):
-    """Return the names of the colours in the quarters of a face, as seen from a point 3 m away."""
+    """Return the names of the colours in the quarters of a face, as seen from a point `eye`."""
     camera = ColorSpec("eye", "base", rate=1.0, near=0.1, far=9.0, width=64, height=64,
                        intrinsics=(125.0, 125.0, 31.5, 31.5))  # fmt: skip
     with Renderer(m, looks) as renderer:
@@ -106,19 +106,19 @@ def quarters_seen(m, looks, eye):
     shade = (pixels * values).sum(axis=3) / (
         np.linalg.norm(pixels, axis=3) * np.linalg.norm(values, axis=1)
     )
-    assert (shade.max(axis=2) > 0.9).all()  # the sun adds some white
+    assert (shade.max(axis=2) > 0.9).all()  # the sun makes colours whiter
     return [[names[k] for k in row] for row in shade.argmax(axis=2)]
 
 
 @needs_renderer
 @pytest.mark.parametrize("eye", [(3, 0, 0), (-3, 0, 0), (0, 3, 0), (0, -3, 0)])
-def test_the_image_is_upright_on_each_side_of_a_box(folder, eye):
+def test_each_side_of_a_box_has_an_upright_image(folder, eye):
     assert quarters_seen(*appearance(folder, BOX, MATERIAL), eye) == QUARTERS.tolist()
 
 
 @needs_renderer
-def test_the_image_is_on_the_ends_of_a_box(folder):
-    """On the ends y is up in the image; the camera's up is y above the box and -y below it."""
+def test_both_ends_of_a_box_have_the_image(folder):
+    """On both ends y is upward in the image; a camera below the box has -y upward."""
     m, looks = appearance(folder, BOX, MATERIAL)
     assert quarters_seen(m, looks, (0, 0, 3)) == QUARTERS.tolist()
     assert quarters_seen(m, looks, (0, 0, -3)) == QUARTERS[::-1, ::-1].tolist()
@@ -144,8 +144,8 @@ def test_a_mesh_with_texture_coordinates_and_no_material_gets_the_image_of_the_u
 @pytest.mark.parametrize(
     "geometry", ['<sphere radius="0.5"/>', '<cylinder radius="0.5" length="1"/>']
 )
-def test_the_image_goes_once_around_a_round_solid(folder, geometry):
-    """The middle of the image is at +x and its edges are at -x."""
+def test_the_image_of_a_round_solid_goes_once_around_it(folder, geometry):
+    """The middle of the image is at +x, and the left and right edges are at -x."""
     m, looks = appearance(folder, geometry, MATERIAL)
     assert quarters_seen(m, looks, (3, 0, 0)) == QUARTERS.tolist()
     assert quarters_seen(m, looks, (-3, 0, 0)) == QUARTERS[:, ::-1].tolist()
@@ -157,7 +157,7 @@ def parts_of(m, looks):
 
 
 def one_finding(m, looks):
-    """Return the warning about a texture; without it the shape is drawn in its colour."""
+    """Return the only finding, a warning about a texture; the shape must have its colour."""
     (part,), (finding,) = parts_of(m, looks)
     assert part.image is None
     assert part.color[:3] == (0.0, 1.0, 1.0)
@@ -181,7 +181,7 @@ def one_finding(m, looks):
     ],
 )
 @pytest.mark.parametrize("kind", ["urdf", "obj"])
-def test_a_texture_that_cannot_be_read_causes_one_warning(folder, kind, name, data, code):
+def test_an_unreadable_texture_causes_one_warning(folder, kind, name, data, code):
     if data is not None:
         (folder / name).write_bytes(data)
     if kind == "urdf":
@@ -207,7 +207,7 @@ def test_a_too_large_image_causes_one_warning(folder, monkeypatch, name, least):
     assert finding.code == "texture-too-large"
 
 
-def test_a_large_image_is_reduced_and_every_format_has_three_colours(folder):
+def test_large_images_of_each_format_become_smaller_images_of_three_colours(folder):
     for mode in ("RGBA", "L", "P", "I;16"):
         path = folder / f"{mode}.png"
         Image.new(mode, (3000, 1000)).save(path)
@@ -220,8 +220,8 @@ def test_a_texture_for_a_shape_without_texture_coordinates_causes_one_warning(fo
     assert "texture coordinates" in one_finding(*appearance(folder, geometry, MATERIAL)).message
 
 
-def test_a_material_file_outside_is_not_read(folder):
-    """The mesh then has the URDF's colour."""
+def test_a_material_file_outside_the_folder_of_the_robot_is_not_read(folder):
+    """The mesh then has no image, and this causes no finding."""
     inside = folder / "robot"
     inside.mkdir()
     (folder / "m.mtl").write_text(MTL.format("quarters.png"))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A view in another process: requests, answers, its start and its end."""
+"""A view in another process starts, sends requests, gets answers, and ends."""
 
 import importlib.util
 import math
@@ -44,7 +44,7 @@ def path():
 
 
 class Echo:
-    """A service that records its calls; `pause` takes as long as requested."""
+    """A service that returns its arguments; `pause` waits until `let_go` is set."""
 
     def __init__(self):
         self.let_go = threading.Event()
@@ -68,7 +68,7 @@ class Echo:
 
 @pytest.fixture
 def far():
-    """Yield an Echo at the other end of two pipes, and the messages of the view itself."""
+    """Yield a Remote to an Echo behind two pipes, the Echo, and the received messages."""
     echo, heard = Echo(), []
     (prompt, theirs), (queued, theirs_too) = Pipe(), Pipe()
     threads = [
@@ -86,12 +86,12 @@ def far():
         assert not thread.is_alive()
 
 
-def test_a_slow_request_does_not_block_the_others(far):
+def test_a_slow_request_does_not_block_other_requests(far):
     remote, echo, heard = far
     answers = []
     pausing = threading.Thread(target=lambda: answers.append(remote.pause(True)))
     pausing.start()
-    for k in range(50):  # these requests are answered while the slow one waits
+    for k in range(50):  # these requests get answers while `pause` waits
         assert remote.push(k, "hand", [1, 2, 3], [0, 0, 4], [0, 0, 0], 0.5) == (
             f"({k}, 'hand', [1, 2, 3], [0, 0, 4], [0, 0, 0], 0.5)"
         )
@@ -102,7 +102,7 @@ def test_a_slow_request_does_not_block_the_others(far):
     remote.tell(SERVING, "http://there")
     remote.tell(WARNED, "a mesh is missing")
     remote.tell(FAILED, "it broke")
-    assert remote.push(1, "", (), (), (), 0.0)  # the messages have been read by now
+    assert remote.push(1, "", (), (), (), 0.0)  # afterwards the messages have arrived
     assert heard == [
         (SERVING, "http://there"),
         (WARNED, "a mesh is missing"),
@@ -113,8 +113,8 @@ def test_a_slow_request_does_not_block_the_others(far):
 @pytest.mark.parametrize(
     "said", [b"", b"nonsense", b"[1]", b"[[], {}]", b"[" * 100_000, pickle.dumps(("reset", ()))]
 )
-def test_an_invalid_request_ends_only_the_service(said):
-    """The view is open to the network, so its data is not unpickled."""
+def test_an_invalid_request_ends_the_service_without_a_call(said):
+    """The view is open to the network, so no data of the view is unpickled."""
     asked = []
     here, there = Pipe()
     there.send_bytes(said)
@@ -123,7 +123,7 @@ def test_an_invalid_request_ends_only_the_service(said):
     assert not asked
 
 
-def test_failed_requests_return_a_message(far):
+def test_a_failed_request_returns_a_message(far):
     remote, echo, _ = far
     assert remote.step(3) == "step failed: ValueError(3)"
     assert remote.instants() == []
@@ -132,17 +132,17 @@ def test_failed_requests_return_a_message(far):
     assert "failed: TypeError" in answered(echo, "push", ({},) * 0 or None)
 
 
-def test_the_pace_is_measured_over_the_last_second_and_anew_after_a_reset():
+def test_the_pace_is_the_speed_of_the_last_second_without_pauses_and_resets():
     pace = Pace()
     assert math.isnan(pace.at(10.0, 0.0, False))
     for k in range(1, 40):
         factor = pace.at(10.0 + 0.1 * k, 0.05 * k, False)
     assert factor == pytest.approx(0.5)
-    for k in range(40, 52):  # a second later the slow time is over
+    for k in range(40, 52):  # simulated time runs four times as fast for over a second
         factor = pace.at(10.0 + 0.1 * k, 1.95 + 0.2 * (k - 39), False)
     assert factor == pytest.approx(2.0)
     assert math.isnan(pace.at(16.0, 4.4, True))
-    assert math.isnan(pace.at(90.0, 4.4, False))  # the pause is left out
+    assert math.isnan(pace.at(90.0, 4.4, False))  # a pause does not count
     assert pace.at(91.0, 5.4, False) == pytest.approx(1.0)
     assert math.isnan(pace.at(92.0, 0.0, False))  # time has been reset
     assert pace.at(93.0, 3.0, False) == pytest.approx(3.0)
@@ -155,7 +155,7 @@ def test_an_instant_has_the_contact_points_of_a_loop_and_their_forces():
     watched = Watched(loop)
     loop.start()
     try:
-        assert watched.instant().points.shape == (0, 6)  # the robot is in the air
+        assert watched.instant().points.shape == (0, 6)  # the box is in the air
         loop.time.request_steps(2000)
         loop.time.wait_for_steps()
         instant = watched.instant()
@@ -168,8 +168,8 @@ def test_an_instant_has_the_contact_points_of_a_loop_and_their_forces():
     assert np.allclose(instant.points[:, 3:].sum(axis=0), instant.contact[1, :3], atol=1e-9)
 
 
-def test_energies_belong_to_the_exchanged_plant(path):
-    """The reference is the file's robot with a point mass at its tip, in another gravity."""
+def test_energies_of_an_instant_belong_to_the_exchanged_model(path):
+    """The reference is the robot of the file with a point mass at its tip and another gravity."""
     m = rb.load_urdf(path)
     loop = Loop(m, LoopSettings(realtime="off", start_paused=True), np.full(m.nq, 0.3))
     watched = Watched(loop)
@@ -207,7 +207,7 @@ def test_energies_belong_to_the_exchanged_plant(path):
 
 
 def gone(pid):
-    """Return whether a process has ended, even if its parent has not yet collected it."""
+    """Return whether a process has ended; its parent need not have waited for it."""
     try:
         stat = Path(f"/proc/{pid}/stat").read_text()
     except (FileNotFoundError, ProcessLookupError):
@@ -216,7 +216,7 @@ def gone(pid):
 
 
 def children(pid):
-    """Return all descendants of a process."""
+    """Return the ids of all descendants of a process."""
     found = []
     for stat in Path("/proc").glob("[0-9]*/stat"):
         try:
@@ -230,7 +230,7 @@ def children(pid):
 
 @pytest.fixture
 def shown(path):
-    """Yield a pendulum in a loop, and a function that returns a new view and its messages."""
+    """Yield a loop with a pendulum, and a function that starts a view and returns its messages."""
     views = []
 
     def start(loop, **options):
@@ -248,7 +248,7 @@ def shown(path):
 
 
 @needs_viser
-def test_the_view_has_low_priority_and_leaves_no_process(shown):
+def test_a_view_has_low_priority_and_leaves_no_process(shown):
     loop, start = shown
     view, said = start(loop)
     assert view.wait(60.0), said
@@ -256,9 +256,9 @@ def test_the_view_has_low_priority_and_leaves_no_process(shown):
     assert view.address.startswith("http://127.0.0.1:")
     assert os.getpriority(os.PRIO_PROCESS, view.pid) == os.getpriority(os.PRIO_PROCESS, 0) + 10
     assert os.sched_getscheduler(view.pid) == os.SCHED_OTHER
-    assert os.getsid(view.pid) == view.pid  # Ctrl-C does not end it
+    assert os.getsid(view.pid) == view.pid  # Ctrl-C does not end the view
     assert view.pid in children(os.getpid())
-    os.kill(view.pid, signal.SIGSTOP)  # the view hangs
+    os.kill(view.pid, signal.SIGSTOP)  # the view now hangs
     view.close()
     view.close()
     assert gone(view.pid)
@@ -278,7 +278,7 @@ def test_a_killed_view_is_reported_once_and_the_simulation_continues(shown):
     assert "(Killed)" in message
     assert not view.address
     tick = loop.loop.time.tick
-    wait_until(lambda: loop.loop.time.tick > tick + 10, "time to go on")
+    wait_until(lambda: loop.loop.time.tick > tick + 10, "time to resume")
 
 
 @needs_viser
@@ -290,11 +290,11 @@ def test_a_killed_view_is_reported_once_and_the_simulation_continues(shown):
         ({"port": 99999}, "99999"),
     ],
 )
-def test_the_reason_why_the_view_cannot_serve_is_reported(shown, options, found):
+def test_a_view_that_cannot_serve_reports_the_reason(shown, options, found):
     loop, start = shown
     view, said = start(loop, **options)
     assert not view.wait(60.0)
-    wait_until(lambda: not view.alive, "its end")
+    wait_until(lambda: not view.alive, "the end of the view")
     assert len(said) == 1
     assert said[0][0] == "warning"
     assert found in said[0][1]
@@ -305,7 +305,7 @@ MESH = '<visual><geometry><mesh filename="{}"/></geometry></visual>'
 
 @needs_viser
 def test_unusable_meshes_cause_one_warning(shown, tmp_path):
-    """Two of the files are missing, and the third contains no mesh."""
+    """Two of the files are missing, and the third file contains no mesh."""
     loop, start = shown
     (tmp_path / "empty.stl").write_bytes(b"no mesh")
     names = ["gone.stl", "lost.stl", "empty.stl"]
@@ -327,7 +327,7 @@ def test_unusable_meshes_cause_one_warning(shown, tmp_path):
 @needs_viser
 def test_an_unreadable_appearance_causes_one_warning(shown):
     loop, start = shown
-    # the file is deleted once it has been read
+    # no such file exists when the view reads the appearance
     loop.cast = replace(loop.cast, text="", path=Path("gone.yaml"))
     view, said = start(loop)
     assert view.wait(60.0), said
@@ -336,7 +336,7 @@ def test_an_unreadable_appearance_causes_one_warning(shown):
     assert "gone.yaml" in warning
 
 
-def test_repeated_warnings_are_counted():
+def test_a_warning_lists_the_first_findings_and_counts_the_others():
     def odd(count):
         return [rb.Finding("x", f"{k} is odd", "warning") for k in range(count)]
 
@@ -353,7 +353,7 @@ def test_repeated_warnings_are_counted():
 
 
 @needs_viser
-def test_an_error_in_a_file_of_the_user_is_reported(shown, tmp_path):
+def test_a_view_reports_an_error_in_a_file_of_the_user(shown, tmp_path):
     loop, start = shown
     broken = tmp_path / "types.py"
     broken.write_text("raise LookupError('no such cam')")
@@ -365,7 +365,7 @@ def test_an_error_in_a_file_of_the_user_is_reported(shown, tmp_path):
     assert message.endswith("LookupError('no such cam')")
 
 
-def test_there_is_a_hint_without_viser(monkeypatch):
+def test_a_view_without_viser_is_refused(monkeypatch):
     monkeypatch.setattr(spawned.importlib.util, "find_spec", lambda _: None)
     with refused(rb.ParameterError, spawned.MISSING):
         start_view([], Echo())
@@ -374,7 +374,7 @@ def test_there_is_a_hint_without_viser(monkeypatch):
 @needs_viser
 @pytest.mark.parametrize("serving", [True, False])
 def test_a_view_ends_with_its_killed_parent(tmp_path, path, serving):
-    script = tmp_path / "parent.py"  # it has no __main__ guard: the view must not run it again
+    script = tmp_path / "parent.py"  # no __main__ guard, so a view may not import it
     script.write_text(
         textwrap.dedent(f"""
         import sys, time

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`rbdyn view` in a real browser: its pictures and its controls."""
+"""The page of `rbdyn view` in a real browser has working pictures and controls."""
 
 import contextlib
 import re
@@ -24,13 +24,13 @@ from rbdyn_ros.description.appearance.shapes import Appearance
 from rbdyn_ros.view.scene.coordinates import qpos_text
 from rbdyn_ros.view.scene.scene import ELLIPSOIDS
 
-#: The processor draws the pictures: small pictures take less time.
+#: Size of the page; the processor draws the pictures, so small pictures take less time.
 SMALL = {"width": 760, "height": 420}
 
 
 @contextlib.contextmanager
 def opened(browser, m, scale=0.25):
-    """Yield a page of a robot in a small window, its view, and its sliders."""
+    """Yield a small page that shows a robot, the robot's Show, and the sliders."""
     from rbdyn_ros.view.web.show import Show, address_of, open_server
     from rbdyn_ros.view.web.sliders import Sliders
 
@@ -70,16 +70,16 @@ def test_a_slider_moved_in_the_browser_moves_the_joint_in_the_program(arm):
     assert sliders.qpos[7] == pytest.approx(1.2)
 
 
-def test_a_floating_base_is_turned_by_its_angles(arm):
+def test_sliders_turn_and_move_a_floating_base(arm):
     page, _, sliders = arm
     slider(page, "root_joint yaw").press("End")
-    # half a turn about z makes z of the quaternion 1 or -1
+    # after half a turn about z the quaternion has z = 1 or -1
     wait_until(lambda: abs(sliders.qpos[6]) > 0.99, "half a turn about z", page)
     slider(page, "root_joint x").press("End")
     wait_until(lambda: sliders.qpos[0] >= 1.0, "the base to move", page)
 
 
-def test_buttons_and_the_text_set_all_joints(arm):
+def test_buttons_and_the_text_of_qpos_set_all_joints(arm):
     page, _, sliders = arm
     thumb = slider(page, "turn")
 
@@ -89,7 +89,7 @@ def test_buttons_and_the_text_set_all_joints(arm):
 
     before = sliders.qpos
     press(page, "Random")
-    wait_until(lambda: not np.isin(sliders.qpos[7:], before).any(), "a random one", page)
+    wait_until(lambda: not np.isin(sliders.qpos[7:], before).any(), "a random configuration", page)
     turned = sliders.qpos[7]
     wait_until(partial(thumb_at, turned), "the slider to follow", page)
     text = page.locator("label", has_text=re.compile("^qpos$")).locator(
@@ -102,23 +102,23 @@ def test_buttons_and_the_text_set_all_joints(arm):
     wait_until(lambda: sliders.qpos.tolist() == wanted, "the text to be read", page)
     wait_until(partial(thumb_at, 0.25), "the slider to follow the text", page)
     press(page, "Zero")
-    wait_until(lambda: not sliders.qpos[7:].any(), "the way back to zero", page)
+    wait_until(lambda: not sliders.qpos[7:].any(), "all joints at zero", page)
 
 
-def test_the_page_shows_the_robot_and_its_layers(arm):
+def test_the_page_shows_a_robot_and_a_chosen_layer(arm):
     page, show, _ = arm
-    assert colours_of(page) > 300  # shades of boxes and of their shadow, not a blank page
+    assert colours_of(page) > 300  # shades of boxes and of the shadow, not a blank page
     page.get_by_text("Display", exact=True).click()
     assert ELLIPSOIDS not in show.nodes._layers
     box = control(page, "Inertia ellipsoids")
-    box.dispatch_event("click")  # the folder may still be opening
+    box.dispatch_event("click")  # without a mouse, as the folder may still open
     wait_until(lambda: ELLIPSOIDS in show.nodes._layers, "the ellipsoids", page)
     box.dispatch_event("click")
     (node, *_) = show.nodes._layers[ELLIPSOIDS]
-    wait_until(lambda: not node.visible, "the ellipsoids to go", page)
+    wait_until(lambda: not node.visible, "the ellipsoids to disappear", page)
 
 
-def test_an_impossible_position_of_a_mechanism_is_undone_with_a_reason(delta):
+def test_the_page_undoes_an_impossible_position_and_says_why(delta):
     page, _, sliders = delta
     before = sliders.qpos
     slider(page, "motor_1").press("ArrowRight")
@@ -152,10 +152,10 @@ def test_a_click_on_a_body_shows_its_name_as_plain_text(browser):
         wait_for_picture(page)
         box = scene.bounding_box()
         middle = {"x": box["width"] / 2, "y": box["height"] / 2}
-        waits = (0.5 * 2**k for k in range(9))  # [s]; a second click would end the selection
+        waits = (0.5 * 2**k for k in range(9))  # [s], as a second click would end the selection
 
         def picked():
-            scene.click(position=middle)  # the camera points at the only body
+            scene.click(position=middle)  # where the only body is
             for _ in range(round(next(waits) / 0.05)):
                 if show.picked:
                     break

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The visuals of robots as shapes for rays."""
+"""Rays can meet the visuals of robots."""
 
 import numpy as np
 import pytest
@@ -16,7 +16,7 @@ LINK = """<robot name="r"><link name="base"><visual><origin xyz="1 0 0"/><geomet
 
 
 def nearest(triangles, origin, along):
-    """Return the distance to the nearest triangle, by Moeller and Trumbore's formulas."""
+    """Return the distance to the nearest triangle (Moeller and Trumbore), or inf without a hit."""
     a, b, c = triangles[:, 0], triangles[:, 1] - triangles[:, 0], triangles[:, 2] - triangles[:, 0]
     with np.errstate(divide="ignore", invalid="ignore"):
         p = np.cross(along, c)
@@ -60,14 +60,14 @@ def test_rays_meet_the_visual_meshes_of_a_panda_where_they_are_drawn():
         ('<cylinder radius="0.3" length="1"/>', 0.7),
     ],
 )
-def test_simple_visuals_are_exact(shape, distance):
+def test_rays_meet_simple_visuals_at_the_exact_distance(shape, distance):
     text = LINK.format(shape)
     m = rb.load_urdf(text, strict=False)
     hits = rb.cast_rays(m, rb.make_data(m), [0, 0, 0], [1, 0, 0], shapes=rb.visual_shapes(m, text))
     assert hits.distance[0] == pytest.approx(distance, abs=1e-15)
 
 
-def test_missing_meshes_are_reported_and_let_rays_pass():
+def test_missing_meshes_cause_a_finding_and_rays_pass_through_them():
     text = LINK.format('<mesh filename="package://nowhere/a.stl"/>')
     m = rb.load_urdf(text, strict=False)
     shapes = rb.visual_shapes(m, text)
@@ -76,7 +76,7 @@ def test_missing_meshes_are_reported_and_let_rays_pass():
     assert np.isinf(rb.cast_rays(m, rb.make_data(m), [0, 0, 0], [1, 0, 0], shapes=shapes).distance)
 
 
-def test_obstacles_are_seen_beside_visuals():
+def test_rays_meet_obstacles_as_well_as_visuals():
     path = robots.find("panda.urdf")
     m = rb.load_urdf(path, contact=True, floating_base=False)
     shapes = rb.visual_shapes(m, path)
@@ -85,7 +85,7 @@ def test_obstacles_are_seen_beside_visuals():
     assert down.distance[0] == pytest.approx(1.0, abs=1e-12)
 
 
-def test_another_robot_is_refused():
+def test_visual_shapes_of_another_robot_are_refused():
     m = robots.load(robots.find("panda.urdf"))
     with refused(rb.ModelError, "unknown-frame"):
         rb.visual_shapes(m, LINK.format('<sphere radius="1"/>').replace("base", "other"))

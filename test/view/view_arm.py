@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""An arm of a revolute and a prismatic joint, with limits and without visuals."""
+"""The URDF of an arm that has a revolute and a prismatic joint with limits, and no visuals."""
 
 ARM = """
 <robot name="arm">

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A real browser for tests of views: headless Chromium, with WebGL in software."""
+"""Open pages of views in a real browser: headless Chromium that draws in software."""
 
 import contextlib
 import importlib.util
@@ -9,7 +9,7 @@ import time
 
 import pytest
 
-#: Longest time of a step on a busy machine [s], and in Playwright's unit [ms].
+#: Time limit of a step on a busy machine [s]; PATIENCE_MS is the same limit in milliseconds.
 PATIENCE = 300.0
 PATIENCE_MS = 1e3 * PATIENCE
 
@@ -25,7 +25,7 @@ ARGS = (
     "--enable-unsafe-swiftshader",
 )
 SIZE = {"width": 1100, "height": 700}
-#: A picture takes 50 ms of CPU time without a GPU, so more of them would take all cores.
+#: Script that limits the rate of pictures; each takes 50 ms of CPU time without a GPU.
 SIX_PICTURES_A_SECOND = """
 const frame = window.requestAnimationFrame.bind(window);
 window.requestAnimationFrame = (draw) => setTimeout(() => frame(draw), 150);
@@ -34,13 +34,13 @@ window.cancelAnimationFrame = clearTimeout;
 
 
 def browser_path():
-    """Return the path of a Chromium of the system, or None."""
+    """Return the path of an installed Chromium, or None if there is none."""
     found = (shutil.which(name) for name in ("chromium", "chromium-browser", "google-chrome"))
     return next((path for path in found if path), None)
 
 
 def require_browser():
-    """Skip the test, with the reason, without viser, Playwright or Chromium."""
+    """Skip the test if viser, Playwright or Chromium is missing."""
     for package in ("viser", "playwright"):
         if importlib.util.find_spec(package) is None:
             pytest.skip(f"{package} is not installed")
@@ -50,7 +50,7 @@ def require_browser():
 
 @contextlib.contextmanager
 def open_browser():
-    """Yield a Playwright browser; Playwright's own Chromium is not needed."""
+    """Yield a Playwright browser that runs the installed Chromium, not Playwright's own."""
     require_browser()
     from playwright.sync_api import sync_playwright
 
@@ -68,9 +68,9 @@ def open_browser():
 def open_page(browser, address, server=None, size=None, scale=1.0, **like):
     """Yield a page of a view. If `server` is given, wait until the page is its client.
 
-    A CSS pixel is `scale` device pixels wide: a page that need not be sharp is drawn faster with
-    fewer pixels. `like` describes the browser to Playwright, such as a phone. The list
-    `page.complaints` has the page's uncaught JavaScript errors.
+    A CSS pixel is `scale` device pixels wide, so a small `scale` makes drawing faster. `like` has
+    further properties of the browser, such as of a phone. The list `page.complaints` has the
+    page's uncaught JavaScript errors.
     """
     context = browser.new_context(viewport=size or SIZE, device_scale_factor=scale, **like)
     context.set_default_timeout(PATIENCE_MS)
@@ -90,7 +90,7 @@ def open_page(browser, address, server=None, size=None, scale=1.0, **like):
 
 
 def wait_until(condition, what, page=None, patience=PATIENCE):
-    """Wait until condition() is true and return its value; fail with the missing event."""
+    """Wait until condition() is true, and return its value; an error names the event `what`."""
     end = time.monotonic() + patience
     while True:
         answer = condition()
@@ -98,7 +98,7 @@ def wait_until(condition, what, page=None, patience=PATIENCE):
             return answer
         assert time.monotonic() < end, f"waited {patience:g} s for {what}"
         if page is not None:
-            page.wait_for_timeout(50)  # lets Playwright handle messages of the page
+            page.wait_for_timeout(50)  # Playwright handles messages of the page
         else:
             time.sleep(0.02)
 
@@ -107,38 +107,38 @@ SCENE = "canvas[data-engine]"
 
 
 def wait_for_picture(page):
-    """Wait until the light of the scene is loaded; until then the scene is nearly white."""
+    """Wait until the light of the scene is loaded, without which the scene is nearly white."""
     page.wait_for_function(f"document.querySelector('{SCENE}')?.style.opacity === '1'")
 
 
 def control(page, label):
-    """Return the element of the panel whose label begins with a text."""
+    """Return the element of the panel whose label begins with the text `label`."""
     found = page.locator("label[for]").filter(has_text=re.compile(f"^{re.escape(label)}")).first
     found.wait_for(state="attached")
     return page.locator(f'[id="{found.get_attribute("for")}"]')
 
 
 def slider(page, label):
-    """Return the thumb of the slider with a label: focus it and press arrow keys to move it."""
+    """Return the thumb of the slider with a label; arrow keys move a focused thumb."""
     return control(page, label).locator('[role="slider"]')
 
 
 def press(page, text):
-    """Press the button with this text, by its key: a panel that unfolds moves it under a mouse."""
+    """Press a button by the keyboard, because a panel that unfolds moves its buttons."""
     button = page.get_by_role("button", name=text, exact=True).first
-    button.click(trial=True)  # waits until the button can be pressed
+    button.click(trial=True)  # wait until the button can be pressed
     button.press("Enter")
 
 
 def unfold(page, *folders):
-    """Open folders of the panel that are closed at first."""
+    """Open folders of the panel, which are closed at first."""
     for folder in folders:
         page.get_by_text(folder, exact=True).first.click()
         page.wait_for_timeout(300)
 
 
 def colours_of(page):
-    """Return the number of different colours in the 3-D scene of a page."""
+    """Return the number of different colours in the picture of a page's scene."""
     import io
 
     import numpy as np

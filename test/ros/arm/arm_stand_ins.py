@@ -62,7 +62,7 @@ class Following:
         self.now = Progress(**(values | fields))
 
     def arrive(self, seconds=0.0, off=(0.0, 0.0), speed=0.0):
-        """End the trajectory some seconds later, with a position error of the arm."""
+        """End the trajectory in some seconds, with position errors `off` and a joint speed."""
         desired = np.zeros((3, 2))
         desired[0] = self.taken[-1].points[-1].positions
         actual = np.stack([desired[0] - off, np.full(2, speed)])
@@ -78,5 +78,5 @@ class Following:
 
 
 def message_log(node):
-    """Return the log of refused messages of a node."""
+    """Return the log in which a node counts the messages that it refuses."""
     return MessageLog(node.get_logger().warning)

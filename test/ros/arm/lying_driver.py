@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A driver that sends false states of a simulated arm, by a row of support.lies."""
+"""A driver that sends false states of a simulated arm, as a row of support.lies describes."""
 
 import threading
 import time as clock
@@ -13,20 +13,22 @@ from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray
 from support.lies import stalls
 
-#: Offset of the clock of the driver in row constant_offset [ns].
+#: The driver's clock is ahead by this time in the row constant_offset [ns].
 OFFSET = 3_000_000_000
-#: Position of the false arm of row second_states [rad].
+#: Offset of the positions that a second publisher sends in the row second_states [rad].
 ELSEWHERE = 0.2
 ROWS = ("position", "velocity", "effort")
-#: Topics for the rows about payloads.
+#: For each row about payloads: the topic on which the driver sends the payload.
 LOADED = {"payload": "arm_controller/payload", "unknown_payload": "simulator/payload"}
 
 
 class LyingDriver(Relay):
-    """A relay that sends false states. Its other arguments are those of Relay.
+    """A relay that sends false states.
 
-    With `paced`, once the relay lies, the time of the states passes no faster than the clock: the
-    clock brakes a blind arm, and a simulation in lock-step could be faster.
+    Args:
+        peer, source, to: as in Relay.
+        paced: delay false states so that their time passes no faster than the clock. The
+            controller brakes a blind arm by the clock, but time in lock-step may pass faster.
     """
 
     def __init__(self, peer, source="joint_states", to="relayed_states", paced=False):
@@ -46,8 +48,8 @@ class LyingDriver(Relay):
             self._others.clear()
 
     def prepare(self, lie, peer):
-        """Do the slow preparations of a lie. The lie constant_offset already begins here."""
-        if lie.name in LOADED:  # a message that is sent before its subscriber is found is lost
+        """Do the slow preparations for a lie. The lie constant_offset begins at once."""
+        if lie.name in LOADED:  # a message sent before discovery is lost
             publisher = peer.publisher(InertiaStamped, LOADED[lie.name])
             with self._lock:
                 self._loads = publisher
@@ -89,7 +91,7 @@ class LyingDriver(Relay):
         if special is not None:
             special()
 
-    # rows whose lie changes more than the state
+    # these rows need more than changed states
 
     def _driver_restart(self):
         """Publish with another publisher after a second of silence."""
@@ -104,7 +106,7 @@ class LyingDriver(Relay):
         self._other(Float64MultiArray, "effort_commands")
 
     def _twin(self):
-        """Publish as a controller of the same name would."""
+        """Publish on the controller's topic `efforts`, as a controller of the same name would."""
         self._other(JointState, "arm_controller/efforts")
 
     def _payload(self):
@@ -127,20 +129,20 @@ class LyingDriver(Relay):
         return publisher
 
     def tilt(self, peer, x):
-        """Tilt gravity of the simulated arm [m/s^2]."""
+        """Tilt the simulated gravity, so that its x component is `x` [m/s^2]."""
         message = Vector3Stamped()
         message.vector.x, message.vector.z = x, -np.sqrt(9.81**2 - x**2)
         peer.send(Vector3Stamped, "simulator/gravity", message)
 
 
 def _close(node, publisher):
-    """Destroy a publisher after all its messages have arrived, so that none is lost."""
+    """Destroy a publisher after all its messages have arrived."""
     assert publisher.wait_for_all_acked(Duration(seconds=120))
     node.destroy_publisher(publisher)
 
 
 def as_message(state):
-    """Return a state as sensor_msgs/JointState."""
+    """Return a state, given as a dictionary, as a message sensor_msgs/JointState."""
     message = JointState(name=state["names"])
     sec, nanosec = divmod(max(int(state["stamp"]), 0), 10**9)
     message.header.stamp.sec, message.header.stamp.nanosec = sec, nanosec

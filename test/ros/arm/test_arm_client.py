@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The Python client with replaced services and a replaced action, and with a simulated arm."""
+"""The Python client ArmClient, with a replaced controller and with a simulated arm."""
 
 import threading
 
@@ -31,7 +31,7 @@ from rbdyn_ros.ros.common.graph.caller import SUCCEEDED
 
 
 class Node:
-    """The services and the action of an arm_controller, with stand-ins for the arm."""
+    """A node with the services and the action of an arm_controller, but without an arm."""
 
     def __init__(self, context):
         self.node = rclpy.create_node("arm_controller", context=context)
@@ -74,13 +74,13 @@ def controller(peer):
 
 @pytest.fixture
 def client(peer, controller):
-    """Yield a client in a script whose node does not spin."""
+    """Yield a client whose node is spun by nobody else, as in a script."""
     with ArmClient(peer.node, timeout=30.0) as client:
         yield client
 
 
 def in_background(work):
-    """Start work in a thread; return it and the list of its errors."""
+    """Start work in a thread; return the thread and the list of its error texts."""
     raised = []
 
     def run():
@@ -94,7 +94,7 @@ def in_background(work):
     return thread, raised
 
 
-def test_services_of_the_arm_are_called(client, controller):
+def test_the_client_calls_the_services_of_the_arm(client, controller):
     assert client.arm() == "arm: done"
     assert [client.set_mode(mode) for mode in MODES] == [f"{mode}: done" for mode in MODES]
     assert client.disarm() == "disarm: done"
@@ -121,8 +121,8 @@ def test_the_client_returns_efforts_by_name(client, controller):
     assert found == {"panda_joint3": g[2], "panda_joint2": g[1]}
 
 
-def test_every_argument_reaches_the_service(client, controller, monkeypatch):
-    """Fields are compared one by one; test_arm_services checks the numbers of the answers."""
+def test_each_argument_of_the_client_reaches_the_service(client, controller, monkeypatch):
+    """Only the requests are checked here; test_arm_services checks the answers."""
     asked = []
 
     def call(kind, name, request):
@@ -162,7 +162,7 @@ def test_efforts_are_clamped_on_request(client):
     assert found.saturated
 
 
-def test_refusals_of_the_services_are_raised(client):
+def test_a_refusal_by_a_service_raises_an_error(client):
     with refused(RbdynError, "arm-client"):
         client.gravity_effort({"panda_joint9": 0.0})
     with refused(RbdynError, "arm-client"):
@@ -189,7 +189,7 @@ def test_missing_and_silent_services_are_reported(peer, controller):
     with ArmClient(peer.node, timeout=30.0) as client:
         client.arm()
         controller.answer.clear()
-        client._caller._timeout = 0.05  # the service is found, so only the answer is waited for
+        client._caller._timeout = 0.05  # limits the wait for an answer
         with refused(RbdynError, "arm-client"):
             client.arm()
         controller.answer.set()
@@ -226,7 +226,7 @@ def path():
     return Path([0.0, 0.5, 2.0], [[0.0, 0.0], [0.5, 0.1], [1.0, 0.25]], np.ones((3, 2)))
 
 
-def test_a_path_becomes_a_message():
+def test_a_path_is_sent_as_a_trajectory_message():
     message = path_message(path(), ("lift", "turn"))
     assert message.joint_names == ["lift", "turn"]
     assert [list(p.positions) for p in message.points] == [[0.0, 0.0], [0.5, 0.1], [1.0, 0.25]]
@@ -242,7 +242,7 @@ def test_a_path_becomes_a_message():
         path_message(path(), ("lift",))
 
 
-def test_a_path_is_followed_to_its_end(peer, client, controller):
+def test_follow_returns_when_the_arm_reaches_its_goal(peer, client, controller):
     arm = controller.following
     thread, raised = in_background(lambda: client.follow(path(), ("lift", "turn")))
     peer.until(lambda: arm.taken)
@@ -253,7 +253,7 @@ def test_a_path_is_followed_to_its_end(peer, client, controller):
 
 
 def test_an_action_client_is_made_in_the_thread_that_spins(peer, client, controller, monkeypatch):
-    """Otherwise another thread could use an incomplete object."""
+    """Otherwise the spinning thread could use a client whose constructor has not returned."""
     real, makers = caller.ActionClient, []
 
     def make(*given):
@@ -284,7 +284,7 @@ def test_the_error_of_a_failed_trajectory_names_the_reason(peer, client, control
 
 
 class Interrupted(BaseException):
-    """An exception in place of KeyboardInterrupt, which rclpy would handle."""
+    """Stands for KeyboardInterrupt, which rclpy would catch."""
 
 
 def test_an_interrupt_during_follow_cancels_the_goal(peer, client, controller, monkeypatch):
@@ -303,7 +303,7 @@ def test_an_interrupt_during_follow_cancels_the_goal(peer, client, controller, m
     peer.until(lambda: arm.stops == 1)
 
 
-def test_a_node_that_stops_answering_is_reported(peer, client, controller):
+def test_the_client_reports_a_node_that_stops_answering(peer, client, controller):
     arm, silent = controller.following, threading.Event()
     real, arm.progress = arm.progress, lambda: (silent.is_set() and thread.join(30.0), real())[1]
     client._caller._timeout = 2.0
@@ -325,7 +325,7 @@ def test_closing_cancels_the_goal_and_follow_raises(peer, client, controller):
     peer.until(lambda: arm.stops == 1)
 
 
-def test_closing_before_the_goal_is_accepted_cancels_it(peer, client, controller):
+def test_closing_cancels_a_goal_that_is_not_accepted_yet(peer, client, controller):
     arm, closer = controller.following, threading.Thread(target=client.close)
     real, arm.follow = arm.follow, lambda message: (closer.start(), real(message))[1]
     thread, raised = in_background(lambda: client.follow(path(), ("lift", "turn")))
@@ -338,7 +338,7 @@ def test_closing_before_the_goal_is_accepted_cancels_it(peer, client, controller
 def test_an_interrupt_in_a_with_block_cancels_the_goal_before_the_exit(
     peer, controller, monkeypatch
 ):
-    """Closing right after the interrupt must not overtake the cancellation."""
+    """`with` closes the client right after the interrupt; the cancellation must be sent first."""
     real = caller.Caller._next
 
     def interrupted(*arguments):
@@ -352,7 +352,7 @@ def test_an_interrupt_in_a_with_block_cancels_the_goal_before_the_exit(
     peer.until(lambda: controller.following.stops == 1)
 
 
-def test_closing_lets_waiting_calls_raise(peer, client, controller):
+def test_closing_the_client_ends_waiting_calls_with_an_error(peer, client, controller):
     client.arm()
     controller.answer.clear()
     thread, raised = in_background(client.disarm)
@@ -367,7 +367,7 @@ def test_closing_lets_waiting_calls_raise(peer, client, controller):
     assert (raised, unfound) == (["the client is closed"],) * 2
 
 
-def test_a_closed_client_is_refused(client):
+def test_a_closed_client_refuses_calls(client):
     client.close()
     client.close()
     follow = lambda: client.follow(path(), ("lift", "turn"))  # noqa: E731
@@ -404,11 +404,11 @@ def test_an_invalid_node_name_is_refused(peer):
         client.arm()
 
 
-def test_the_status_of_success_has_the_number_of_ros():
+def test_succeeded_has_the_same_number_as_in_ros():
     assert SUCCEEDED == GoalStatus.STATUS_SUCCEEDED
 
 
-def test_missing_packages_are_reported(client, monkeypatch):
+def test_calls_without_message_packages_are_refused(client, monkeypatch):
     def missing(*_):
         raise ImportError("missing")
 
@@ -421,7 +421,7 @@ def test_missing_packages_are_reported(client, monkeypatch):
 
 
 def test_a_real_controller_follows_a_path(simulate, control, peer):
-    """Goals are reached, replaced by a trajectory on the topic, refused, and cancelled."""
+    """One goal each is reached, replaced by a trajectory on the topic, refused and cancelled."""
     urdf = find("ur5_robot.urdf")
     robot = simulate, control, peer, urdf, UR5_START
     pair = start_pair(*robot, mode="computed_torque", lockstep=True)
@@ -437,9 +437,9 @@ def test_a_real_controller_follows_a_path(simulate, control, peer):
             return in_background(lambda: client.follow(way, names))
 
         def follow_long(goal):
-            """Move half of the way at once and the rest slowly: simulated time may run ahead.
+            """Move half of the way in 2 s and the rest in 298 s: simulated time may run ahead.
 
-            The points are at rest, because a spline through such uneven times would overshoot.
+            The arm rests at each point: otherwise the spline would overshoot.
             """
             points = np.array([place, 0.5 * (place + goal), goal])
             way = Path([0.0, 2.0, 300.0], points, np.zeros_like(points))
@@ -451,7 +451,7 @@ def test_a_real_controller_follows_a_path(simulate, control, peer):
         thread, raised = follow(1.0)
         ended(thread)
         assert raised == []
-        # the states of the arm can come later
+        # the last states can arrive after the result
         peer.until(lambda: np.abs(pair.arm.position - there).max() < 5e-3)
         place, there = there, place
 
@@ -475,7 +475,7 @@ def test_a_real_controller_follows_a_path(simulate, control, peer):
         closed.start()
         ended(closed)
         assert raised == ["the client is closed; the goal is cancelled"]
-        # the arm holds the position at the time of the cancellation
+        # the cancelled arm stopped near the start
         assert np.abs(pair.arm.rest() - place).max() < 0.09
     pair.until_said("computed_torque", "armed")
     pair.end_well()

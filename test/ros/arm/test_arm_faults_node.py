@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""An armed arm ends every fault as documented: at rest, in the simulator."""
+"""After each fault an armed arm comes to rest as documented, in the simulator."""
 
 import re
 
@@ -17,7 +17,7 @@ from support.robots import find
 from rbdyn_ros.nanoseconds import NANOSECONDS, nanoseconds
 
 ERROR = 2
-#: On a machine whose states come 0.1 s late a brake cannot work, and the fault is repeated.
+#: A machine that delays states by 0.1 s makes braking fail with these texts; then we try again.
 DIVERGED = (
     "a braked joint is too fast", "the held arm is too fast", "while the arm is braked",
     "the arm still moves",
@@ -29,7 +29,7 @@ ROWS = ("name", "position", "velocity", "effort")
 
 @pytest.fixture
 def relayed(simulate, control, peer):
-    """Yield a UR5 and its controller, with a relay between them that changes the states."""
+    """Yield a UR5 and its controller, and a relay that changes the states between both."""
     relay = Relay(peer)
     relay.change = turned_round
     remap = {"joint_states": "relayed_states"}
@@ -51,8 +51,8 @@ def test_invalid_states_end_in_a_fault(relayed):
 
 
 def ended_as_documented(fault, pair, relay):
-    """Provoke a fault of a moving arm; return False if late states made the brake diverge."""
-    pair.arm_it()  # the joints are in reverse order, which is allowed
+    """Provoke a fault of a moving arm; return False if late states made braking fail."""
+    pair.arm_it()  # the states list the joints in reverse order, which is allowed
     pair.push("tool0", 0.0, 40.0, 10.0)
     try:
         fault(pair, relay)
@@ -63,19 +63,19 @@ def ended_as_documented(fault, pair, relay):
     finally:
         relay.change = turned_round
         pair.do("disarm", "clear_fault")
-        pair.peer.trigger("simulator/clear_wrenches")  # otherwise two pushes would add up
+        pair.peer.trigger("simulator/clear_wrenches")  # else two pushes add up
     return True
 
 
 def turned_round(state, **others):
-    """Return a state with its joints in reverse order, or with other values."""
+    """Return a state with its joints in reverse order; `others` replace fields of the state."""
     fields = {name: list(getattr(state, name)) for name in ("name", "position", "velocity")}
     fields = fields | {"effort": list(state.effort)} | others
     return JointState(header=state.header, **{k: v[::-1] for k, v in fields.items()})
 
 
 def ends(pair, fault, ending):
-    """Assert that the arm ends at rest, reports the fault, and cannot be armed before a clear."""
+    """Assert that the arm rests, reports the fault, and cannot be armed before `clear_fault`."""
     pair.until(lambda: ending in pair.said[-1] or pair.said[-1].endswith(DIVERGED))
     said = pair.said[-5:]
     assert f"fault {fault}" in said[-1], said
@@ -94,7 +94,7 @@ def ends(pair, fault, ending):
 
 
 def spoil(pair, relay, count, spoilt):
-    """Change some states each second, because a slow controller reads only the newest state."""
+    """Change `count` states each second until the fault: a slow controller skips states."""
 
     def begin():
         left = [count]
@@ -119,11 +119,11 @@ def lasting_nan(pair, relay):
     ends(pair, "finite", "silent")
     relay.change = turned_round
     pair.arm.wait(0.3)
-    assert pair.said[-1].endswith("silent")  # good states change nothing
+    assert pair.said[-1].endswith("silent")  # true states do not end a silent fault
 
 
 def stamps_that_jump(pair, relay):
-    for seconds in (5.0, -5.0, -2e9):  # stamps after the last jump are negative
+    for seconds in (5.0, -5.0, -2e9):  # the last jump makes the stamps negative
         relay.change = lambda state: later(turned_round(state), seconds)  # noqa: B023
         ends(pair, "clock", "holding")
         pair.do("disarm", "clear_fault")
@@ -139,8 +139,8 @@ def later(state, seconds):
 
 
 def garbage(pair, relay):
-    """A few states lack joints of the arm; states of another device are ignored."""
-    if SENDERS_KNOWN:  # otherwise the publisher is a rival at first (test_claim_node.py)
+    """States of another device are ignored; a few states without some joints are a fault."""
+    if SENDERS_KNOWN:  # otherwise this publisher is a rival, see test_claim_node.py
         publisher = pair.peer.publisher(JointState, "relayed_states")
         for _ in range(5):
             publisher.publish(JointState(name=["nobody"], position=[NAN]))
@@ -157,19 +157,19 @@ def garbage(pair, relay):
 
 
 def gone(pair, relay):
-    """The link breaks in both directions: the controller stops, the arm's watchdog holds it."""
-    pair.peer.trigger("simulator/clear_wrenches")  # the arm's watchdog would yield to a push
+    """The link breaks in both directions: the controller sends nothing, and the arm brakes."""
+    pair.peer.trigger("simulator/clear_wrenches")  # a push would move the held arm
     before, speed = pair.arm.position, pair.arm.speed
     assert pair.peer.set_parameters({"faults.link_loss": True}) == [""]
     pair.until_said("fault age", "silent")
     assert pair.peer.set_parameters({"faults.link_loss": False}) == [""]
     ends(pair, "age", "silent")
-    # the arm coasts at a rate of 5 1/s, and the watchdog brakes at least as fast
+    # a coasting arm moves on by speed / 5, and the watchdog brakes at least as fast
     assert np.abs(pair.arm.position - before).max() < 0.3 * speed + 0.05
 
 
 def test_a_blind_answer_has_the_stamp_of_a_state(relayed):
-    """A driver that refuses old stamps must refuse all answers to a state, or none."""
+    """A driver that refuses old stamps then accepts either all answers to a state or none."""
     pair, relay = relayed
     stamps, answers, spoilt = set(), [], []
 
@@ -187,24 +187,24 @@ def test_a_blind_answer_has_the_stamp_of_a_state(relayed):
     pair.push("tool0", 0.0, 40.0, 10.0)
     spoilt.append(True)
     pair.until_said("fault finite", "silent")
-    assert len(answers) > 5  # answers go on at 200 Hz during blind_time
+    assert len(answers) > 5  # the blind controller still answers at 200 Hz during blind_time
     assert [stamp for stamp in answers if stamp not in stamps] == []
 
 
 def test_joint_names_that_change_their_order_silence_the_controller(relayed):
-    """The joints seem to jump, so the controller sends no more efforts."""
+    """Wrong names make the joints seem to jump, so the controller stops sending efforts."""
     pair, relay = relayed
     pair.arm_it()
     pair.push("tool0", 0.0, 40.0, 10.0)
     first = len(pair.arm.rows)
     relay.change = lambda state: turned_round(state, name=state.name[::-1])
     pair.arm.wait(1.0)
-    # the joint moved at less than 0.5 rad/s; a joint held there stays below its limit
+    # no joint was faster than 0.5 rad/s before, so a held joint stays below its limit
     assert max(np.abs(row[2]).max() for row in pair.arm.rows[first:]) < 3.15
     ends(pair, "velocity", "silent")
 
 
-def test_an_arm_stops_beyond_its_limits_and_is_not_armed_with_a_wrong_model(
+def test_an_arm_beyond_a_limit_stops_and_an_arm_with_a_wrong_model_is_not_armed(
     simulate, control, peer, tmp_path
 ):
     robot = find("ur5_robot.urdf")
@@ -214,10 +214,10 @@ def test_an_arm_stops_beyond_its_limits_and_is_not_armed_with_a_wrong_model(
         pair.arm_it()
         fault(pair)
         pair.do("disarm", "clear_fault")
-        peer.trigger("simulator/reset")  # an arm beyond its limits cannot be armed
+        peer.trigger("simulator/reset")  # the controller does not arm an arm beyond its limits
     it_dies(pair)
 
-    # another controller takes over, with a model that is twice as heavy
+    # the next controller has a model with twice the masses
     heavy = tmp_path / "heavy.urdf"
     masses = r'(<mass value=")([^"]*)'
     twice = re.sub(masses, lambda m: f"{m[1]}{2.0 * float(m[2])}", robot.read_text())
@@ -227,7 +227,7 @@ def test_an_arm_stops_beyond_its_limits_and_is_not_armed_with_a_wrong_model(
     pair.until(lambda: len(pair.said) > seen)
     why = "no state"
     while "no state" in why:
-        why = pair.ask("arm", again=5.0)  # the dead controller may still count as a server
+        why = pair.ask("arm", again=5.0)  # the request may go to the killed controller
     assert "'shoulder_lift_joint'" in why
     assert pair.commands_in(0.3) == 0
     assert pair.said[-1] == "hold; disarmed"
@@ -241,7 +241,7 @@ def far_from_its_target(pair):
 
 
 def too_fast(pair):
-    """Push the arm beyond a limit tightened to 0.1 of 3.15 rad/s, which cannot be relaxed."""
+    """Tighten the speed limit to 0.1 of 3.15 rad/s, and push the arm beyond the new limit."""
     assert tighten(pair, velocity_scale=0.1, effort_scale=0.9) == ["", ""]
     relaxed, higher = tighten(pair, velocity_scale=0.5, effort_scale=1.0)
     assert "0.1" in relaxed
@@ -253,7 +253,7 @@ def too_fast(pair):
 
 
 def limit_at_speed(pair):
-    """The elbow is at 1.4 rad, its limit at 3.14 rad; an inset moves the limit to 1.42 rad."""
+    """Tighten the elbow's limit from 3.14 to 1.42 rad, and push the elbow from 1.4 rad past it."""
     assert tighten(pair, position_inset=1.72) == [""]
     assert "1.72" in tighten(pair, position_inset=0.0)[0]
     pair.push("forearm_link", 0.0, 0.0, -60.0)
@@ -265,7 +265,7 @@ def tighten(pair, **values):
 
 
 def it_dies(pair):
-    """The controller is killed in motion; the arm's watchdog holds the arm."""
+    """Kill the controller while the arm moves: the arm's watchdog then holds the arm."""
     pair.arm_it()
     pair.push("tool0", 0.0, 10.0, 0.0)
     pair.controller.kill()

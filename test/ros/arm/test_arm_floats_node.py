@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Gravity compensation over DDS, in lock-step: arms float, give way, come to rest and stay."""
+"""Gravity compensation over DDS, in lock-step: a pushed arm moves, comes to rest and stays."""
 
 from pathlib import Path
 
@@ -14,8 +14,8 @@ from support.robots import find
 
 SEVEN = Path(__file__).parents[3] / "config/robots/seven_dof_arm.urdf"
 
-#: By robot: start position, rate of its states [Hz], pushed link, force [N]. The forces rotate a
-#: joint by about half a radian.
+#: For each robot: start position, rate of its states [Hz], pushed link, force [N]. The force
+#: rotates a joint by about half a radian.
 ROBOTS = {
     "ur5_robot.urdf": (UR5_START, 500, "tool0", (0.0, 45.0, 15.0)),
     "panda.urdf": (PANDA_START, 500, "panda_hand", (10.0, 12.0, 0.0)),
@@ -37,18 +37,18 @@ def test_an_armed_arm_floats(simulate, control, peer, name, duration):
     rows = arm.wait(1.0)
     assert farthest(rows, before) < 1e-3
 
-    # a pushed arm gives way; without commands the simulator would hold the arm
+    # the push shows that the controller commands: otherwise the simulator would hold the arm
     pair.push(link, *force)
     ended = arm.wait(0.1)[-1][0]
     fastest = max(np.abs(row[2]).max() for row in arm.rows)
     moved = np.abs(arm.position - before).max()
-    # a speed v decays to v exp(-5 t): 2 s are enough for every v below 1e-3 exp(10) = 22 rad/s
+    # speeds decay as exp(-5 t): after 2 s a speed below 22 rad/s is below 1e-3 rad/s
     peer.until(lambda: arm.time > ended + 2.0)
     still = max(row[0] for row in arm.rows if np.abs(row[2]).max() >= 1e-3) - ended
     assert still < 2.0
     assert moved > 0.05
 
-    # the model is exact: only rounding remains, and at most 1e-3 rad/s that decay in 0.2 s
+    # with an exact model the arm drifts by rounding, and by 1e-3 rad/s that decay in 0.2 s
     there = arm.position
     drift = farthest(arm.wait(duration), there)
     print(
@@ -63,7 +63,7 @@ def test_an_armed_arm_floats(simulate, control, peer, name, duration):
 
 
 def farthest(rows, place):
-    """Return the largest distance of the arm from a position."""
+    """Return the largest distance of a joint from its position in `place` [rad]."""
     return np.abs(np.array([row[1] for row in rows]) - place).max()
 
 
@@ -79,8 +79,8 @@ def test_each_joint_is_tested_before_it_is_armed(simulate, control, peer):
     pair.end_well()
 
 
-def test_a_wrong_axis_in_the_model_is_not_armed(simulate, control, peer, tmp_path):
-    """The first joint turns about the vertical, so no effort at rest shows its direction."""
+def test_an_arm_whose_model_has_a_wrong_axis_is_not_armed(simulate, control, peer, tmp_path):
+    """The first joint has a vertical axis, so no effort at rest shows the axis's direction."""
     text = SEVEN.read_text(encoding="utf-8")
     first = text.index("<axis", text.index('<joint name="shoulder_yaw"'))
     wrong = tmp_path / "wrong.urdf"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A gripper of an arm with a manual clock: old and unmeasured states, and a late hold."""
+"""An arm's gripper handles old or incomplete states and late holds; the test sets the clock."""
 
 import math
 from types import SimpleNamespace
@@ -20,7 +20,7 @@ FINGER = Gripper("finger", 0.0, 0.04, 0.2, 100.0, 0.2, 100.0)
 
 
 class Hand:
-    """A gripper of an armed arm, whose time is set by hand."""
+    """A gripper of an armed arm; the test sets the time."""
 
     def __init__(self, peer, reliability="reliable", stamp=7):
         self.peer, self.time, self.stamp = peer, 10**9, stamp
@@ -36,7 +36,7 @@ class Hand:
         message = JointState(name=["other", "finger"], position=[0.5, *position])
         message.header.stamp.sec = self.stamp
         self.states.publish(message)
-        # messages of a publisher arrive in order, so a second message shows that the first arrived
+        # messages arrive in order, so the second message shows that the first has arrived
         heard = []
         self.peer.node.create_subscription(JointState, "joint_states", heard.append, NEWEST)
         self.peer.until(lambda: heard, again=lambda: self.states.publish(message), every=0.1)
@@ -47,7 +47,7 @@ class Hand:
         return self.port.move(FINGER.goal(position))
 
 
-def test_a_goal_is_refused_and_ends_when_the_states_stop(peer):
+def test_when_the_states_stop_the_goal_ends_and_a_new_goal_is_refused(peer):
     hand = Hand(peer)
     hand.measure(0.01)
     hand.time += round(OLD * 1e9)
@@ -73,7 +73,7 @@ def test_a_state_without_a_finite_position_is_unmeasured(peer, position):
     assert hand.port.state().position == 0.03
 
 
-def test_a_late_hold_does_not_replace_the_next_goal(peer):
+def test_a_hold_for_an_earlier_goal_does_not_replace_the_next_goal(peer):
     hand = Hand(peer)
     hand.measure(0.01)
     first = hand.move(0.02)
@@ -85,14 +85,14 @@ def test_a_late_hold_does_not_replace_the_next_goal(peer):
     assert [message.position[0] for message in hand.sent] == [0.02, 0.03, 0.01]
 
 
-def test_a_driver_may_publish_best_effort(peer):
+def test_a_gripper_accepts_states_with_best_effort_qos(peer):
     hand = Hand(peer, "best_effort")
     hand.measure(0.01)
     assert hand.port.state().position == 0.01
 
 
-def test_states_without_stamps_have_the_time_of_their_arrival(peer):
-    """Otherwise no time would pass, and a gripper would never stall."""
+def test_states_without_stamps_get_their_time_of_arrival(peer):
+    """With a constant stamp no time would pass, and the gripper would never count as stalled."""
     hand = Hand(peer, stamp=0)
     hand.measure(0.01)
     before = hand.port.state().time_ns

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A gripper of a controlled arm: its goals reach the simulated hand only while it is armed."""
+"""Goals of a gripper reach the simulated hand only while the arm is armed."""
 
 import pytest
 
@@ -19,7 +19,7 @@ FINGER = "panda_finger_joint1"
 
 
 class Hand:
-    """A client of the action of the controller."""
+    """A client of the controller's gripper action."""
 
     def __init__(self, peer):
         self.peer = peer
@@ -69,7 +69,7 @@ def test_the_gripper_moves_only_while_the_arm_is_armed(pair, peer):
 def test_disarming_aborts_a_goal(pair, peer):
     hand = Hand(peer)
     pair.arm_it("gravity")
-    handle = hand.send(0.0, 1e-6)  # the force is too small to move the finger
+    handle = hand.send(0.0, 1e-6)  # the force [N] is too small to move the finger
     pair.do("disarm")
     assert hand.result(handle).status == GoalStatus.STATUS_ABORTED
     hand.client.destroy()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Lifecycle of the arm controller: transitions, a robot from the topic, refused starts, ends."""
+"""The arm controller makes lifecycle transitions, refuses bad starts, and ends at signals."""
 
 import signal
 
@@ -14,11 +14,11 @@ from lifecycle_msgs.srv import ChangeState, GetState
 from support.refusals import worded
 from support.robots import find
 
-EMPTY = "''"  # an empty value for ROS
+EMPTY = "''"  # how the command line of ROS writes an empty string
 
 
 def test_each_transition_leaves_the_arm_safe(simulate, control, peer):
-    """The robot comes from the simulator; each transition leaves the arm safe."""
+    """The controller reads its robot from the topic of the simulator."""
 
     def change(transition):
         request = ChangeState.Request()
@@ -56,14 +56,14 @@ def test_each_transition_leaves_the_arm_safe(simulate, control, peer):
     controller.end_well()
     assert "shut down while armed" in controller.text()
     pair.arm.wait(0.5)
-    peer.until(lambda: pair.commands_in(0.2) == 0)  # the last one may be on its way
+    peer.until(lambda: pair.commands_in(0.2) == 0)  # the last command may still be on its way
     pair.arm.rest()
     assert abs(pair.arm.position - place).max() < 1e-3
     simulator.end_well()
 
 
-def test_bad_starts_are_refused(control, tmp_path):
-    """Each bad start ends with status 2 and one line."""
+def test_invalid_parameters_are_refused_at_the_start(control, tmp_path):
+    """Each bad start ends with status 2 and one line in the log."""
     robot = find("ur5_robot.urdf")
     starts = [
         (tmp_path / "none.urdf", {}, "none.urdf"),

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Parameters of the arm controller become settings of the library."""
+"""The arm controller's parameters have defaults and ranges, and set the library's settings."""
 
 import math
 from dataclasses import fields
@@ -23,14 +23,14 @@ from rbdyn_ros.share import bundled_robot
 
 
 def defaults(**others):
-    """Return the defaults with some other values; two underscores stand for a dot in a name."""
+    """Return the parameters: the defaults changed by `others`; `__` in a name stands for a dot."""
     values = {p.name: p.checked(p.default) for p in PARAMETERS}
     changed = {name.replace("__", "."): value for name, value in others.items()}
     assert set(changed) <= set(values)
     return SimpleNamespace(**values | changed)
 
 
-def test_the_defaults_are_the_safe_choices():
+def test_the_default_parameters_are_the_safe_choices():
     values = defaults()
     assert values.dry_run is True
     assert values.mode == "idle"
@@ -39,15 +39,15 @@ def test_the_defaults_are_the_safe_choices():
     assert values.friction_compensation == 0.0
 
 
-def test_only_limits_can_change_while_the_node_runs():
+def test_only_limits_can_be_changed_while_the_node_runs():
     live = {p.name for p in PARAMETERS if p.live}
     assert live == set(TIGHTENING)
 
 
 @pytest.mark.parametrize("name", TIGHTENING)
 @pytest.mark.parametrize("wrong", ["above", -1.0, math.nan, math.inf, -math.inf, "fast", True])
-def test_limits_are_refused_with_the_allowed_range(name, wrong):
-    """The range is checked at the start and while armed; Limits then only tightens."""
+def test_the_refusal_of_a_limit_names_the_allowed_range(name, wrong):
+    """The range is checked at the start and at each change; an armed arm's limits only tighten."""
     (row,) = (p for p in PARAMETERS if p.name == name)
     value = 1.001 * row.high if wrong == "above" else wrong
     with refused(ParameterError, "parameter", name) as caught:
@@ -55,16 +55,16 @@ def test_limits_are_refused_with_the_allowed_range(name, wrong):
     assert f"from {row.low:g} to {row.high:g}" in str(caught.value)
 
 
-def test_the_largest_allowed_limits_of_acceleration_and_latency_are_bounded():
+def test_acceleration_limit_and_latency_limit_have_upper_bounds():
     rows = {p.name: p for p in PARAMETERS}
-    # changes of a velocity are measured over 5 ms, in which 5 rad/s are allowed; a latency never
-    # exceeds state_timeout
+    # the velocity may change by 5 rad/s in the 5 ms of a measurement; a latency above
+    # state_timeout is a fault of age
     assert rows["acceleration_limit"].high == 1000.0
     assert rows["latency_limit"].high == 0.1
 
 
 def test_node_and_library_have_the_same_defaults():
-    """This test finds a default that is changed in only one place."""
+    """Each default is written in two places, which must agree."""
     assert plain_settings(arm_params.settings(defaults())) == plain_settings(ControlSettings())
     assert arm_params.gate_settings(defaults(), False) == GateSettings()
 
@@ -85,7 +85,7 @@ def test_every_setting_is_a_parameter():
     assert arm_params.settings(defaults(impedance__frame="tool")).frame == "tool"
 
 
-def test_gains_are_for_all_joints_or_one_per_joint():
+def test_one_gain_is_for_all_joints_and_several_gains_are_one_per_joint():
     values = defaults(impedance__stiffness=[3.0], impedance__damping=[1.0, 2.0])
     settings = arm_params.settings(values)
     assert settings.impedance_stiffness == 3.0
@@ -111,7 +111,7 @@ def test_friction_comes_from_the_robot_or_from_parameters():
     assert not arm_params.friction_of(defaults(), m).viscous.any()
 
 
-def test_a_wrong_number_of_frictions_is_refused():
+def test_friction_parameters_need_one_value_per_joint():
     m = rb.load_urdf(str(bundled_robot("seven_dof_arm")))
     with refused(rb.ParameterError, "bad-argument", "coulomb of friction"):
         arm_params.friction_of(

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""States from before a pause are not answered; states whose stamps jump back are answered."""
+"""After a pause of its process the controller ignores old states, but not stamps set back."""
 
 import threading
 import time
@@ -23,7 +23,7 @@ from rbdyn_ros.nanoseconds import NANOSECONDS
 from rbdyn_ros.ros.arm.topics import ArmTopics
 from rbdyn_ros.share import bundled_robot
 
-#: Largest age of a state, and a longer pause [s].
+#: Largest allowed age of a state, and a pause that exceeds this age [s].
 TIMEOUT, PAUSE = 2.0, 2.3
 
 
@@ -46,7 +46,7 @@ def topics(domain):
 
 
 class Driver:
-    """A driver that sends states of an arm at rest and stores the answers."""
+    """A driver that sends states of an arm at rest and stores the controller's answers."""
 
     def __init__(self, peer, topics):
         self.peer, self.topics, self.controller = peer, topics, topics._controller
@@ -76,11 +76,11 @@ class Driver:
     def arm_it(self):
         self.spin(lambda: (self.send(), self.controller.states)[1])
         self.controller.set_mode("hold")
-        self.controller._begin_armed()  # a busy machine sends too few states for try_arm
+        self.controller._begin_armed()  # try_arm would need more states than a busy machine sends
         self.until_answered()
 
     def pause(self):
-        """Pause the process, then process a state; return the last stamp from before the pause."""
+        """Send a state, pause the process, then deliver the state; return its stamp."""
         self.topics._watch()
         before = self.send()
         time.sleep(PAUSE)
@@ -91,7 +91,7 @@ class Driver:
 
 
 def test_no_state_from_before_a_pause_is_answered(peer, topics):
-    """After a pause the executor delivers a state that came before the pause."""
+    """The executor delivers this state only after the pause."""
     driver = Driver(peer, topics)
     driver.arm_it()
     before = driver.pause()
@@ -100,8 +100,8 @@ def test_no_state_from_before_a_pause_is_answered(peer, topics):
 
 
 @pytest.mark.parametrize("paused", [False, True])
-def test_stamps_that_jump_back_are_answered(peer, topics, paused):
-    """Otherwise nothing would hold the arm. Stamps before 1970 are included."""
+def test_the_controller_answers_states_whose_stamps_jump_back(peer, topics, paused):
+    """Otherwise the arm would get no more efforts. Stamps before 1970 are included."""
     driver = Driver(peer, topics)
     topics._controller._blind.s.blind_time = 60.0  # longer than any pause
     driver.arm_it()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Efforts of a Panda by joint name agree with Pinocchio; bad requests are refused."""
+"""The services return efforts that agree with Pinocchio's, and refuse bad requests."""
 
 import threading
 from functools import partial
@@ -33,7 +33,7 @@ from rbdyn_ros.ros.arm import services as arm_services
 from rbdyn_ros.ros.arm.queries import ArmQueries
 from rbdyn_ros.ros.arm.services import ArmServices
 
-#: Without an inverse mass matrix two engines differ only by rounding.
+#: The two engines differ only by rounding, as no mass matrix is inverted.
 CLOSE = {"rtol": 0.0, "atol": 1e-10}
 
 
@@ -78,7 +78,7 @@ def answered(peer, kind, service, **fields):
     return answer
 
 
-def test_use_current_state_takes_all_joints_as_measured(peer, robot):
+def test_use_current_state_uses_the_measured_state_of_all_joints(peer, robot):
     g = Twin().inverse(robot.qpos, 0 * robot.qpos, 0 * robot.qpos)
     answer = answered(peer, GetGravityEffort, "get_gravity_effort", use_current_state=True)
     assert tuple(answer.name) == robot.arm.names
@@ -87,8 +87,8 @@ def test_use_current_state_takes_all_joints_as_measured(peer, robot):
     assert (answer.stamp.sec, answer.stamp.nanosec) == (5, 7)
 
 
-def test_named_joints_may_have_another_order(peer, robot):
-    """Other joints have their measured state; missing velocities and accelerations are zero."""
+def test_joints_can_be_named_in_any_order(peer, robot):
+    """Unnamed joints have their measured state. Velocities left out of a request are zero."""
     names = ["panda_joint4", "panda_joint2"]
     k = [robot.arm.names.index(name) for name in names]
     qpos, qvel, qacc = robot.qpos.copy(), robot.qvel.copy(), np.zeros(8)
@@ -127,8 +127,8 @@ def test_friction_and_own_gravity_compensation_are_included(peer, robot):
     np.testing.assert_allclose(np.subtract(plain.effort, command.effort), g, **CLOSE)
 
 
-def test_a_command_leaves_out_gravity_and_coriolis_forces_that_the_robot_adds(peer, robot):
-    """The robot adds these forces at its measured velocity."""
+def test_commands_leave_out_gravity_and_coriolis_forces_that_the_robot_adds(peer, robot):
+    """The robot computes these forces at its measured velocity, not at the requested one."""
     m = rb.load_urdf(find("panda.urdf"))
     robot.arm = Arm(m, robot_compensates_gravity=True, robot_compensates_coriolis=True)
     kind, service = GetInverseDynamics, "get_inverse_dynamics"
@@ -139,7 +139,7 @@ def test_a_command_leaves_out_gravity_and_coriolis_forces_that_the_robot_adds(pe
     np.testing.assert_allclose(np.subtract(plain.effort, command.effort), added, **CLOSE)
 
 
-def test_computed_torque_uses_present_or_given_gains(peer, robot):
+def test_computed_torque_uses_the_gains_of_the_request_or_of_the_controller(peer, robot):
     names = list(robot.arm.names[:7])
     wanted = np.linspace(-0.5, 0.5, 7)
     asked = {"name": names, "desired_position": wanted.tolist(), "use_current_state": True}
@@ -151,16 +151,16 @@ def test_computed_torque_uses_present_or_given_gains(peer, robot):
         (400.0, 6.0, {"damping": [6.0] * 7}),
     ):
         qacc = 0.2 + damping * (0.1 - v[:7]) + stiffness * (wanted - q[:7])
-        finger = -40.0 * v[7]  # the target is the present position, at rest
+        finger = -40.0 * v[7]  # the finger's target is its present position, at rest
         expected = Twin().inverse(q, v, np.append(qacc, finger))[:7]
         answer = answered(peer, GetComputedTorque, "get_computed_torque", **asked, **extra)
-        # the efforts are thousands of N m, with relative errors of 1e-13
+        # efforts of thousands of N m need a relative tolerance
         np.testing.assert_allclose(answer.effort, expected, rtol=1e-12, atol=1e-10)
         assert answer.saturated == bool((np.abs(expected) > 20.0).any())
 
 
 def test_gains_of_some_joints_leave_the_others_unchanged(held):
-    """Gains of unnamed joints, which act on the named joints, are checked as well."""
+    """Unnamed joints keep their own gains, which affect the efforts of the named joints."""
     held.gains[1][:] = np.linspace(10.0, 24.0, 8)
     names, wanted = ["panda_joint3", "panda_joint1"], [0.7, -0.7]
     asked = {"name": names, "desired_position": wanted, "use_current_state": True}
@@ -173,8 +173,8 @@ def test_gains_of_some_joints_leave_the_others_unchanged(held):
     np.testing.assert_allclose(found.effort, Twin().inverse(q, v, qacc)[[2, 0]], **CLOSE)
 
 
-def test_friction_of_computed_torque_is_at_the_desired_velocity(held):
-    """As in the mode, unnamed joints have a target at rest and no friction."""
+def test_computed_torque_compensates_friction_at_the_desired_velocity(held):
+    """As in mode computed_torque, joints that the request does not name rest without friction."""
     queries, names = ArmQueries(held), ["panda_joint5", "panda_joint2"]
     asked = {"name": names, "desired_position": [0.1, 0.2], "use_current_state": True}
     for wanted in ([0.3, -0.004], []):
@@ -190,7 +190,7 @@ def test_friction_of_computed_torque_is_at_the_desired_velocity(held):
 
 
 def test_efforts_are_clamped_after_all_terms_are_added(peer, robot):
-    """The robot's own compensation has been subtracted."""
+    """One of these terms is the robot's own compensation, which is subtracted."""
     names = ["panda_joint2"]
     asked = {"name": names, "use_current_state": True, "as_command": True, "clamp": True}
     asked |= {"stiffness": [0.0], "damping": [0.0]}
@@ -232,14 +232,14 @@ def test_payloads_can_be_set_by_service_and_by_topic(peer, robot):
     expected = loaded.inverse(robot.qpos, robot.qvel, zeros)
     expected -= loaded.inverse(robot.qpos, zeros, zeros)
     np.testing.assert_allclose(found.effort, expected, **CLOSE)
-    # the arm's own compensation lacks the payload
+    # the robot compensates gravity without the payload
     found = answered(
         peer, GetGravityEffort, "get_gravity_effort", use_current_state=True, as_command=True
     )
     expected = loaded.inverse(robot.qpos, zeros, zeros) - Twin().inverse(robot.qpos, zeros, zeros)
     np.testing.assert_allclose(found.effort, expected, **CLOSE)
     message = InertiaStamped()
-    message.header.frame_id = "panda_hand"  # mass 0 removes it
+    message.header.frame_id = "panda_hand"  # mass 0 removes the payload
     publisher = peer.publisher(InertiaStamped, "/arm/payload")
     peer.insist(publisher, message, lambda: not robot.arm.payloads)
     found = answered(peer, GetGravityEffort, "get_gravity_effort", use_current_state=True)
@@ -248,7 +248,7 @@ def test_payloads_can_be_set_by_service_and_by_topic(peer, robot):
 
 
 def pose_at(place, turn, frame=""):
-    """Return a PoseStamped of a position and a rotation matrix."""
+    """Return a PoseStamped in `frame`, at a position `place` with the rotation matrix `turn`."""
     pose = PoseStamped()
     pose.header.frame_id = frame
     p, q = pose.pose.position, pose.pose.orientation
@@ -257,8 +257,8 @@ def pose_at(place, turn, frame=""):
     return pose
 
 
-def test_a_configuration_for_a_pose_is_found(peer, robot):
-    """Poses may be in the frame of a link, and the search may start at given positions."""
+def test_ik_finds_a_configuration_for_a_pose(peer, robot):
+    """A pose may be given in the frame of a link, and the search may start at given positions."""
     m = robot.arm.m
     d = rb.make_data(m)
     d.qpos = robot.qpos
@@ -286,7 +286,7 @@ def test_a_configuration_for_a_pose_is_found(peer, robot):
     np.testing.assert_allclose(near.position, d.qpos, atol=1e-6)
 
 
-def test_a_configuration_without_collisions_is_found(peer, robot):
+def test_ik_finds_a_configuration_without_collisions(peer, robot):
     m = robot.arm.m
     d, pose = rb.make_data(m), pose_at((0.45, 0.0, -0.1), np.eye(3))
     asked = {"frame": "panda_hand", "pose": pose, "position_only": True}
@@ -301,7 +301,7 @@ def test_a_configuration_without_collisions_is_found(peer, robot):
     assert d.model is m
 
 
-def test_bad_poses_are_refused(peer, robot):
+def test_get_ik_refuses_invalid_poses_and_fields(peer, robot):
     pose = pose_at((0.4, 0.0, 0.4), np.eye(3))
     far = pose_at((4.0, 0.0, 0.4), np.eye(3))
     for fields in (
@@ -324,7 +324,7 @@ def test_bad_poses_are_refused(peer, robot):
     worded("get_ik", answer.message)
 
 
-def test_a_bad_payload_is_refused(peer, robot, capfd):
+def test_invalid_payloads_are_refused(peer, robot, capfd):
     request = SetPayload.Request(link="panda_hnad", inertia=BODY)
     answer = peer.call(SetPayload, "/arm/set_payload", request)
     assert not answer.success
@@ -345,7 +345,7 @@ def test_a_bad_payload_is_refused(peer, robot, capfd):
     assert robot.arm.payloads == {}
 
 
-def test_a_refusal_has_the_hash_of_the_model_but_no_state(peer, robot):
+def test_a_refusal_contains_the_hash_of_the_model_but_no_state(peer, robot):
     kind = GetGravityEffort
     answer = peer.call(kind, "/arm/get_gravity_effort", kind.Request(name=["panda_joint9"]))
     assert not answer.success
@@ -355,7 +355,9 @@ def test_a_refusal_has_the_hash_of_the_model_but_no_state(peer, robot):
     assert len(answer.name) == len(answer.effort) == answer.stamp.sec == 0
 
 
-def test_only_the_topic_works_without_rbdyn_interfaces(peer, held, monkeypatch, capfd):
+def test_without_rbdyn_interfaces_there_is_the_payload_topic_but_no_service(
+    peer, held, monkeypatch, capfd
+):
     def missing():
         raise ImportError("rbdyn_interfaces")
 
@@ -378,7 +380,7 @@ KINDS = {
     "inverse_dynamics": GetInverseDynamics,
     "computed_torque": GetComputedTorque,
 }
-#: Codes of the refusals of both nodes, and of the arm only.
+#: Codes of refusals that both nodes give, and that only the arm controller gives.
 QUERY, ARM = "dynamics-query", "arm-query"
 AT = {"name": TWO, "position": [0.0, 0.0], "use_current_state": False}
 LONG = "joint '\\x07\\n" + "x" * 98 + "...'"
@@ -414,16 +416,16 @@ REFUSED = [
 
 
 @pytest.mark.parametrize(("query", "fields", "code", "element"), REFUSED)
-def test_bad_requests_are_refused(held, query, fields, code, element):
+def test_queries_refuse_invalid_requests(held, query, fields, code, element):
     queries = ArmQueries(held)
     request = KINDS[query].Request(**{"use_current_state": True, **fields})
     with refused(RbdynError, code, element):
         getattr(queries, query)(request)
-    asked = GetGravityEffort.Request(use_current_state=True)  # the next request is answered
+    asked = GetGravityEffort.Request(use_current_state=True)  # the next request works
     assert np.isfinite(queries.gravity_effort(asked).effort).all()
 
 
-def test_all_positions_are_needed_before_the_first_state(held):
+def test_a_request_before_the_first_state_needs_all_positions(held):
     held.known = False
     queries, names = ArmQueries(held), list(held.arm.names)
     with refused(RbdynError, ARM, ""):
@@ -438,7 +440,7 @@ def test_all_positions_are_needed_before_the_first_state(held):
 
 
 def test_a_query_does_not_change_the_data_of_the_control_loop(held):
-    """Queries run in another thread than the loop, which uses arm.d."""
+    """The loop computes with arm.d in another thread."""
     d = held.arm.d
     fields = {k: v for k in dir(d) if isinstance(v := getattr(d, k), np.ndarray)}
     before = {k: v.copy() for k, v in fields.items()}
@@ -451,7 +453,7 @@ def test_a_query_does_not_change_the_data_of_the_control_loop(held):
         assert np.array_equal(v, getattr(d, k), equal_nan=True), k
 
 
-def test_the_copy_of_the_arm_for_queries_is_made_once(held):
+def test_queries_reuse_one_copy_of_the_arm(held):
     made = []
     real = held.arm.twin
     held.arm = SimpleNamespace(**{k: getattr(held.arm, k) for k in ("names", "m")})

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Topics of the arm controller: outputs, names and hostile messages."""
+"""The arm controller publishes its topics, also in a namespace, and survives hostile messages."""
 
 import re
 
@@ -31,7 +31,7 @@ obstacles: {wall: {box: {size: [0.1, 3, 2]}, xyz: [-0.45, 0, 0.5]}}"""
 
 @pytest.fixture
 def pair(simulate, control, peer, tmp_path):
-    """Yield a UR5 in a namespace and in front of a wall, commanded only by arrays, at 250 Hz."""
+    """Yield a UR5 in a namespace, in front of a wall, commanded at 250 Hz by effort arrays."""
     (tmp_path / "room.yaml").write_text(ROOM)
     pair = start_pair(
         simulate,
@@ -41,7 +41,7 @@ def pair(simulate, control, peer, tmp_path):
         UR5_START,
         250,
         space="left/",
-        more=("-p", "command_timeout:=1.0"),  # a busy machine may hold the controller up
+        more=("-p", "command_timeout:=1.0"),  # a busy machine may delay commands
         output="effort_commands",
         scene=str(tmp_path / "room.yaml"),
         **{"impedance.frame": "tool0"},
@@ -50,7 +50,7 @@ def pair(simulate, control, peer, tmp_path):
     pair.end_well()
 
 
-def test_arrays_move_the_arm_and_hostile_messages_do_not(pair, peer):
+def test_effort_arrays_move_the_arm_and_hostile_messages_do_not(pair, peer):
     request = GetParameters.Request(names=["effort_command_joints"])
     answer = peer.call(GetParameters, "left/arm_controller/get_parameters", request)
     assert list(answer.values[0].string_array_value) == pair.arm.names
@@ -65,7 +65,7 @@ def test_arrays_move_the_arm_and_hostile_messages_do_not(pair, peer):
 
 
 def bad_trajectories(pair):
-    """Bad trajectories are refused and do not move the armed arm; a valid trajectory moves it."""
+    """Assert that bad trajectories do not move the armed arm, and that a valid one does."""
     names, q = pair.arm.names, pair.arm.rest().tolist()
 
     def path(points, names=names, **fields):
@@ -90,7 +90,7 @@ def bad_trajectories(pair):
         path([(1, far)]),
         path([(1, q)], effort=q),
         path([(9, [9.0, *q[1:]])]),
-        path([(9, folded)]),  # the wrist would be in the upper arm
+        path([(9, folded)]),  # the wrist would hit the upper arm
         path([(0, [q[0] + 0.1, *q[1:]]), (1, q)]),
     )
     refused(pair, JointTrajectory, "joint_trajectory", hostile)
@@ -100,7 +100,7 @@ def bad_trajectories(pair):
     logged = lambda: "and 'wall' would be" in pair.controller.text()  # noqa: E731
     pair.peer.insist(publisher, into_the_wall, logged)
     assert np.abs(pair.arm.position - q).max() < 1e-3
-    # the path into the wall was sent every 10 ms and can still fill a queue of ten messages
+    # copies of the path into the wall may still fill the queue of ten messages
     good = path([(1, there)], velocities=[0.0] * 6)
     send = lambda: pair.peer.send(JointTrajectory, f"{pair.node}/joint_trajectory", good)  # noqa: E731
     persist(pair, "computed_torque", send, lambda: np.abs(pair.arm.position - there).max() < 2e-3)
@@ -164,7 +164,7 @@ def poses(pair):
 
 
 def persist(pair, mode, act, arrived):
-    """Repeat an action until the message arrives; a busy machine loses or delays messages."""
+    """Call act() repeatedly until arrived() holds; clear faults, which a busy machine causes."""
 
     def happened():
         if "fault" in pair.said[-1] and pair.ask("clear_fault") == "":
@@ -176,7 +176,7 @@ def persist(pair, mode, act, arrived):
 
 
 def quaternion(R):
-    """Return w x y z of a rotation by less than half a turn."""
+    """Return the quaternion wxyz of a rotation matrix R of less than half a turn."""
     w = np.sqrt(1.0 + np.trace(R)) / 2.0
     return [w, *(np.array([R[2, 1] - R[1, 2], R[0, 2] - R[2, 0], R[1, 0] - R[0, 1]]) / (4 * w))]
 
@@ -188,7 +188,7 @@ def refused(pair, kind, topic, hostile):
     first = len(pair.arm.rows)
     for message in hostile:
         publisher.publish(message)
-        pair.arm.wait(0.02)  # the queue holds ten messages
+        pair.arm.wait(0.02)  # else the queue of ten messages would overflow
     enough = lambda: refused_so_far(pair, topic) > len(hostile)  # noqa: E731
     pair.peer.insist(publisher, hostile[0], enough)
     assert max(np.abs(row[1] - place).max() for row in pair.arm.rows[first:]) < 1e-3
@@ -196,15 +196,15 @@ def refused(pair, kind, topic, hostile):
 
 
 def refused_so_far(pair, topic):
-    """Return the number of refused messages on a topic that was logged last."""
+    """Return the largest logged count of refused messages on a topic."""
     lines = [line for line in pair.controller.text().splitlines() if f"~/{topic}: " in line]
     counts = [re.search(r"\(refused so far: (\d+)\)", line) for line in lines]
     return max((int(count[1]) for count in counts if count), default=0)
 
 
-def test_a_dry_run_sends_nothing_beside_both_outputs(simulate, control, peer):
+def test_a_dry_run_sends_no_commands_and_output_both_sends_both_kinds(simulate, control, peer):
     robot = find("ur5_robot.urdf")
-    # a second controller answers the same states in a dry run
+    # a dry run beside the controller of the pair
     dry = control(robot, False, {"__node": "dry"}, mode="gravity", dry_run="true", state_timeout=1)
     pair = start_pair(simulate, control, peer, robot, UR5_START, 250, output="both")
     dry.wait_for("controlling '")
@@ -222,7 +222,7 @@ def test_a_dry_run_sends_nothing_beside_both_outputs(simulate, control, peer):
     pair.arm_it()
     commands = peer.hear(JointState, "joint_commands", NEWEST)
     place = pair.arm.rest()
-    pair.arm.wait(1.0)  # the effort before it was armed fades for half a second
+    pair.arm.wait(1.0)  # blending from the simulator's holding efforts takes half a second
     m = rb.load_urdf(robot)
     g = gravity_effort(m, place)
     for found in (commands[-1].effort, arrays[-1].data, shown[-1].effort):

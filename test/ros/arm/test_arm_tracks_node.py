@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Computed torque over DDS, in lock-step: compared with PD on fast trajectories, and payloads."""
+"""Computed torque tracks fast trajectories better than PD control, also with payloads."""
 
 import numpy as np
 import pytest
@@ -18,13 +18,13 @@ import rbdyn_ros as rb
 from rbdyn_interfaces.srv import SetPayload
 
 STIFFNESS, DAMPING = 400.0, 40.0  # 1/s^2, 1/s
-LEG = 0.9  # time of each motion, there and back [s]: up to 1.875 * 1.2 / 0.9 = 2.5 rad/s
-#: The path starts when its message is read: the start is searched within this time around the
-#: first measured motion [s].
+LEG = 0.9  # duration of the motion there, and of the motion back [s]; at most 2.5 rad/s
+#: The test does not know when the path starts: it searches within this time before and after
+#: the first measured motion [s].
 AROUND = 0.2
 LATE = np.arange(0.0, 2.0 * AROUND, 2e-3)
 
-#: By robot: start position, rate of its states [Hz], displacement of each joint [rad or m].
+#: For each robot: start position, rate of its states [Hz], displacements of joints [rad or m].
 FAST = {
     "ur5_robot.urdf": (UR5_START, 1000, (1.2, 0.6, -0.8, 0.8, 0.8, 1.0)),
     "panda.urdf": (PANDA_START, 500, (0.8, 0.5, -0.6, 0.6, 0.8, 0.8, 1.0, 0.01)),
@@ -38,11 +38,11 @@ def test_computed_torque_tracks_twenty_times_closer_than_pd(simulate, control, p
     gains = {
         "computed_torque.stiffness": [STIFFNESS],
         "computed_torque.damping": [DAMPING],
-        # PD control in mode impedance has the same gains, times each joint's inertia at the start
+        # mode impedance without feedforward is PD control, here with the gains times inertia
         "impedance.feedforward": "false",
         "impedance.stiffness": (STIFFNESS * felt_inertia(m, start)).tolist(),
         "impedance.damping": (DAMPING * felt_inertia(m, start)).tolist(),
-        "friction_compensation": 1.0,  # the friction of the Panda is known exactly
+        "friction_compensation": 1.0,  # the simulated friction is the model's
     }
     robot = simulate, control, peer, find(name), start, rate
     pair = start_pair(*robot, mode="computed_torque", lockstep=True, **gains)
@@ -67,7 +67,7 @@ def felt_inertia(m, start):
 
 
 def rms_error(pair, way):
-    """Send all joints there and back; return the RMS of their errors."""
+    """Move all joints by `way` and back; return the RMS of their position errors."""
     place = pair.arm.rest()[: len(way)]
     times, points = (0.0, LEG, 2.0 * LEG), (place, place + way, place)
     message = trajectory(pair.arm.names[: len(way)], times, points)
@@ -78,7 +78,7 @@ def rms_error(pair, way):
     began = pair.arm.rows[pair.arm.until_moving(first, 1e-3, send)][0] - AROUND
     pair.peer.until(lambda: pair.arm.time > began + 2.0 * (LEG + AROUND))
     rows = [row for row in pair.arm.rows[first:] if 0.0 <= row[0] - began <= 2.0 * (LEG + AROUND)]
-    assert len(rows) > 100  # at least 900 states are sent
+    assert len(rows) > 100  # of at least 900 that are sent; some may be lost
     t = np.array([row[0] for row in rows]) - began
     q = np.array([row[1][: len(way)] for row in rows])
     assert np.abs(q - place).max() > 0.9 * np.abs(way).max()
@@ -88,7 +88,7 @@ def rms_error(pair, way):
 
 
 def rms(t, moved, way):
-    """Return the RMS distance from the minimum-jerk polynomials there and back."""
+    """Return the RMS error of motions `moved` at times t from minimum jerk by `way` and back."""
     s = np.clip(t / LEG, 0.0, 1.0), np.clip(t / LEG - 1.0, 0.0, 1.0)
     there, back = (x**3 * (10.0 - 15.0 * x + 6.0 * x**2) for x in s)
     return np.sqrt(np.mean((moved - np.outer(there - back, way)) ** 2))
@@ -109,12 +109,12 @@ def trajectory(names, times, points):
 
 
 def test_an_arm_sags_under_a_load_until_its_payload_is_set(simulate, control, peer):
-    # with this damping the arm soon rests; at a light wrist it would be unstable at 1 kHz
+    # high damping lets the arm rest soon, but would make the light wrist unstable at 1 kHz
     robot, damped = find("ur5_robot.urdf"), {"impedance.damping": [40.0] * 3 + [5.0] * 3}
     pair = start_pair(simulate, control, peer, robot, UR5_START, lockstep=True, **damped)
     load = SetPayload.Request(link="tool0", inertia=Inertia(m=2.0, com=Vector3(z=0.05)))
     none = SetPayload.Request(link="tool0")
-    # mode hold is computed torque at rest; mode impedance has springs as stiff at the start
+    # each mode sags at least this far without the payload [m]
     for mode, least in (("hold", 5e-3), ("impedance", 50e-3)):
         pair.arm_it(mode)
         before = pair.arm.rest()

@@ -15,7 +15,9 @@ from support.robots import find
 RIVAL = "another controller is called /arm_controller"
 
 
-def test_no_other_node_commands_the_arm_or_sends_its_states(simulate, control, peer):
+def test_a_second_node_that_commands_the_arm_or_sends_its_states_is_a_fault(
+    simulate, control, peer
+):
     robot = find("ur5_robot.urdf")
     twin = control(robot, False, mode="gravity", state_timeout=1)
     pair = start_pair(simulate, control, peer, robot, UR5_START, 250)
@@ -30,7 +32,7 @@ def test_no_other_node_commands_the_arm_or_sends_its_states(simulate, control, p
 
 
 def neither_twin_arms(pair, twin):
-    """A call of a service reaches both controllers."""
+    """Two controllers of one name get each service call, so the arm is not armed."""
     for controller in (pair.controller, twin):
         controller.wait_for("controlling '")
         controller.wait_for(RIVAL, 30.0)
@@ -45,7 +47,7 @@ def neither_twin_arms(pair, twin):
 
 
 def another_device(pair, _):
-    """A gripper publishes its states on the same topic."""
+    """A gripper that publishes its states on the same topic is no fault."""
     publisher = pair.peer.publisher(JointState, "joint_states")
     for _ in range(20):
         publisher.publish(JointState(name=["finger"], position=[0.1]))
@@ -55,7 +57,7 @@ def another_device(pair, _):
 
 
 def a_counted_device(pair, _):
-    """Without the senders of messages, a publisher is a rival until it has named its joints."""
+    """If rclpy hides senders, a publisher counts as a rival until it sends other joints."""
     publisher = pair.peer.publisher(JointState, "joint_states")
     ends(pair, "holding")
     assert "/joint_states" in pair.said[-1]  # the node can still be unknown
@@ -68,7 +70,7 @@ def a_counted_device(pair, _):
 
 
 def other_efforts(pair, _):
-    """The arm would receive another node's commands, on a topic the controller does not use."""
+    """Another node commands the arm, on a topic that this controller does not use."""
     publisher = pair.peer.publisher(Float64MultiArray, "effort_commands")
     ends(pair, "holding")
     assert "/effort_commands" in pair.said[-1]  # the node can still be unknown
@@ -78,7 +80,7 @@ def other_efforts(pair, _):
 
 
 def other_states(pair, _):
-    """Half of the states belong to another arm at another position."""
+    """Another publisher sends states of the same joints at other positions."""
     publisher = pair.peer.publisher(JointState, "joint_states")
     first = len(pair.arm.rows)
     elsewhere = np.add(pair.arm.position, 0.2).tolist()
@@ -104,7 +106,7 @@ def other_states(pair, _):
 
 
 def a_twin_appears(pair, control):
-    """A twin without efforts counts, too, because calls of services reach both controllers."""
+    """A second controller in a dry run is a rival, too: service calls reach both controllers."""
     twin = control(find("ur5_robot.urdf"), True, mode="gravity", dry_run="true")
     pair.controller.wait_for(f"fault rivals: {RIVAL}", 30.0)
     pair.arm.rest()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The payload and the friction of an arm in mode gravity, estimated over DDS."""
+"""Services over DDS estimate the payload and the friction of an arm in mode gravity."""
 
 import re
 from pathlib import Path
@@ -19,12 +19,12 @@ import rbdyn_ros as rb
 
 SEVEN = Path(__file__).parents[3] / "config/robots/seven_dof_arm.urdf"
 LINK, MASS, COM, SCALE = "tool_flange", 1.0, (0.02, -0.01, 0.06), 1.5
-#: The first row is the estimates of mass, m c and friction scale; the rest is their covariance.
+#: The first row: the estimated mass, m c (3) and scale of friction. The rest: their covariance.
 SHAPE = 6, 5
 
 
 def rough(folder):
-    """Return the file of an arm with SCALE times its friction, which the controller ignores."""
+    """Return the file of an arm with SCALE times the friction that its controller knows."""
 
     def more(found):
         damping, friction = (SCALE * float(number) for number in found.groups())
@@ -44,7 +44,7 @@ def load():
     return message
 
 
-def test_a_payload_is_estimated_and_applied(simulate, control, peer, tmp_path):
+def test_services_estimate_and_apply_a_payload(simulate, control, peer, tmp_path):
     real = rough(tmp_path)
     pair = start_pair(
         lambda *words, **how: simulate(*(w.replace(str(SEVEN), str(real)) for w in words), **how),
@@ -73,7 +73,7 @@ def test_a_payload_is_estimated_and_applied(simulate, control, peer, tmp_path):
     pair.arm_it()
     loads, first = peer.publisher(InertiaStamped, "simulator/payload"), len(pair.arm.rows)
     loads.publish(load())
-    pair.arm.until_moving(first, 0.02, lambda: loads.publish(load()))  # the arm sinks
+    pair.arm.until_moving(first, 0.02, lambda: loads.publish(load()))  # the load lowers the arm
     assert ask(True)[0]
     assert ask(True) == (False, "the estimate of the payload already runs")
     peer.until(lambda: len(found) > 1 and len(spreads) > 1, 120.0)
@@ -86,16 +86,16 @@ def test_a_payload_is_estimated_and_applied(simulate, control, peer, tmp_path):
     truth = [MASS, *(MASS * np.array(COM)), SCALE]
     assert (np.abs(values[0] - truth) < 3.0 * std).all()
     assert std[0] < 0.2
-    assert std[4] < 0.3  # the scale of friction is identified
+    assert std[4] < 0.3  # the motion identifies the scale of friction
     np.testing.assert_allclose(covariance, covariance.T, atol=1e-15)
     inertia = found[-1].inertia
     assert found[-1].header.frame_id == LINK
     assert inertia.m == values[0, 0]
     np.testing.assert_allclose([inertia.com.x, inertia.com.z], COM[::2], atol=0.02)
 
-    # only the user applies forces
+    # the controller applies an estimate only if the user sends it
     assert pair.report()[2]["payloads"] == ""
-    pair.do("disarm")  # friction holds the load now, so measured efforts do not show it
+    pair.do("disarm")  # while friction holds the load, efforts do not show the load
     payloads = peer.publisher(InertiaStamped, f"{pair.node}/payload")
     payloads.publish(found[-1])
     peer.until(

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The runs of the payload estimate in its thread; the test passes the states."""
+"""Runs of the payload estimate, which computes in its own thread; the test passes states."""
 
 import threading
 import time
@@ -26,7 +26,7 @@ PLACE = np.array([0.0, 0.6, 0.0, -1.0, 0.0, 0.6, 0.0])
 
 
 class Running:
-    """An estimate in a node, and the states of an arm that carries 1 kg at rest."""
+    """The payload estimate of a node, and states of a resting arm that carries 1 kg."""
 
     def __init__(self, node):
         m = rb.load_urdf(URDF)
@@ -46,7 +46,7 @@ class Running:
         return self.estimate._answer(SimpleNamespace(data=begin), None)
 
     def feed(self, seconds=2.5):
-        """Pass states to the estimate, as the control thread does."""
+        """Pass the states of some seconds to the estimate, as the control thread does."""
         for _ in range(round(seconds * 1e9 / PERIOD)):
             self.now += PERIOD
             state = np.stack([PLACE, 0.0 * PLACE, self.held])
@@ -63,7 +63,7 @@ class Running:
 
 
 def declared():
-    """Return the parameters, with the friction of the robot's file."""
+    """Return the default parameters, with the friction of the robot's file."""
     words = {"estimate.link": LINK, "robot_compensates_gravity": False}
     words |= {"effort_includes_gravity": True, "robot_compensates_friction": False}
     words |= {"friction.from_robot": True}
@@ -92,13 +92,13 @@ def has_one(status):
     return "mass" in status.values
 
 
-def test_simulated_time_may_be_reset(running):
+def test_an_estimate_continues_after_a_reset_of_simulated_time(running):
     running.ask(True)
     running.feed()
     running.until(has_one)
     running.now = 0
     running.feed(0.1)
-    time.sleep(0.3)  # the thread checks every 0.1 s
+    time.sleep(0.3)  # the thread looks for new states every 0.1 s
     running.feed()
     running.until(lambda status: seconds_of(status) > 3.0)
     assert float(running.estimate.status().values["mass"]) == pytest.approx(1.0, abs=0.5)
@@ -118,7 +118,7 @@ def test_states_of_an_arm_that_is_not_armed_are_not_used(running):
     assert (status.message, status.level) == ("ended", Level.OK)
 
 
-def test_efforts_of_brakes_are_not_published(running):
+def test_an_estimate_is_not_published_while_brakes_hold_the_arm(running):
     running.held[:] = 0.0
     published = []
     running.estimate._publish = lambda *found: published.append(found)
@@ -129,7 +129,7 @@ def test_efforts_of_brakes_are_not_published(running):
 
 
 def test_ending_a_run_does_not_wait_for_a_slow_update(running, monkeypatch):
-    """Disarming in the same thread does not wait; a new run begins after the old run."""
+    """The control thread ends runs, so it must not wait. A new run may begin at once."""
     computes, go_on, update = threading.Event(), threading.Event(), OnlinePayload.update
 
     def slow(*args):
@@ -153,7 +153,7 @@ def test_ending_a_run_does_not_wait_for_a_slow_update(running, monkeypatch):
     running.until(has_one)
 
 
-def test_an_estimate_does_not_begin_after_the_end(running):
+def test_a_run_cannot_begin_while_the_node_ends(running):
     running.ask(True)
     threads = [threading.Thread(target=running.estimate.close) for _ in range(2)]
     for thread in threads:
@@ -165,7 +165,7 @@ def test_an_estimate_does_not_begin_after_the_end(running):
 
 
 def test_status_reads_the_estimate_once_while_a_run_begins(running):
-    """The estimate is read once; a new run has no estimate yet."""
+    """A second read could find the new run, which has no estimate yet."""
     running.ask(True)
     running.feed()
     running.until(has_one)
@@ -184,7 +184,7 @@ def test_status_reads_the_estimate_once_while_a_run_begins(running):
         running.estimate._run = run
 
 
-def test_an_unexpected_error_is_shown(running, monkeypatch):
+def test_the_status_shows_an_unexpected_error_of_an_estimate(running, monkeypatch):
     monkeypatch.setattr(OnlinePayload, "update", lambda *_: 1 / 0)
     running.ask(True)
     running.feed()
@@ -197,7 +197,7 @@ def test_an_unexpected_error_is_shown(running, monkeypatch):
     assert running.until(has_one).level is Level.OK
 
 
-def test_another_payload_begins_the_estimate_anew(running):
+def test_another_payload_restarts_the_estimate(running):
     running.ask(True)
     running.feed()
     running.until(has_one)
@@ -205,7 +205,7 @@ def test_another_payload_begins_the_estimate_anew(running):
     running.arm.arm = running.arm.arm.with_payload("forearm", 0.5, (0.0, 0.0, 0.0))
     status = running.until(lambda status: not has_one(status))
     assert "begins anew" in status.message
-    running.feed(2.2)  # together with earlier states this would be a block
+    running.feed(2.2)  # with the states from before the change this would fill a block
     time.sleep(0.3)
     assert not has_one(running.estimate.status())
     running.feed()

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Each row of the table of faults in docs/guides/arm_faults.md, provoked between two processes.
+"""A test provokes each fault in the table of docs/guides/arm_faults.md between two processes.
 
-A driver between the simulated arm and its controller lies, other nodes interfere, or a law fails.
-States stay wrong after a blind fault, so the controller ends silent; else it brakes and holds. A
-busy machine makes states late, so a fault of time, or a brake without states, is tried again.
+A driver between the simulated arm and its controller sends false states, other nodes interfere,
+or a control law fails. After a blind fault the states stay wrong, so the controller goes silent.
+After other faults it brakes and holds. A busy machine delays states, so a scenario that ends in
+a fault of time is tried again.
 """
 
 import numpy as np
@@ -21,7 +22,7 @@ from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
 from rbdyn_ros.control.base.faults import FAULTS
 
-#: Limits that moderate lies reach; without damping the arm does not react to the lies.
+#: Limits that slow false motions exceed. Without damping the arm does not react to the motions.
 TIGHT = {
     "position_inset": 1.7,  # the elbow is at 1.4 rad, its limit at 3.14 rad
     "velocity_scale": 0.1,  # the limit is 3.15 rad/s
@@ -31,7 +32,7 @@ TIGHT = {
     "target_timeout": 0.3,
     "gravity_damping": 0.0,
 }
-#: The law of computed_torque fails in this process.
+#: Code for the controller's process, which lets the law of mode computed_torque return NaN.
 FAILING_LAW = """
 from rbdyn_ros.control.laws.mode_laws import ModeLaws
 law = ModeLaws.effort
@@ -41,7 +42,7 @@ ModeLaws.effort = failing
 """
 LIFT, ELBOW, LAST = 1, 2, 5
 LIE = {lie.name: lie for lie in LIES}
-#: Faults of a machine that is too slow, and how often a scenario is tried.
+#: Faults that a slow machine causes, and the number of tries of a scenario in which they occur.
 OF_TIME, TRIES = ("fault age", "fault latency", "fault clock"), 10
 
 
@@ -51,7 +52,7 @@ def lying(liar):
 
 @liar
 def pulsing(_memory, state, time, joint, speed, length, period):
-    """Move a joint and stop it; its positions and velocities agree.
+    """Add pulses of motion to the state of a joint; its positions and velocities agree.
 
     Args:
         _memory: unused.
@@ -60,7 +61,7 @@ def pulsing(_memory, state, time, joint, speed, length, period):
         joint: number of the joint.
         speed: largest speed [rad/s].
         length: duration of a pulse [s].
-        period: time from one pulse to the next [s]; inf: a single pulse.
+        period: time from the start of a pulse to the next [s]; inf: a single pulse.
     """
     count, phase = (0, time) if period == np.inf else divmod(time, period)
     x = min(phase / length, 1.0)
@@ -86,7 +87,7 @@ def told(lie, mode="gravity"):
 
 
 def follow(pair, seconds, way):
-    """Send a trajectory that moves the last joint by `way` [rad] in some seconds."""
+    """Send a trajectory that moves the last joint by `way` [rad] in this time."""
     points = []
     for at, place in ((0.0, 0.0), (seconds, way)):
         goal = pair.arm.position.copy()
@@ -113,7 +114,7 @@ def failing_law(pair, _driver):
     pair.arm_it("computed_torque")
 
 
-#: The cause of each row of the table, by code and reaction.
+#: The scenario that provokes each row of the table, by the row's code and reaction.
 SCENARIOS = {
     ("finite", "blind"): told(LIE["nan"]),
     ("names", "blind"): told(LIE["missing"]),
@@ -137,7 +138,7 @@ SCENARIOS = {
 
 @pytest.fixture(scope="module")
 def lied_to(shared):
-    """Yield a UR5, its controller, and a driver between them that can lie."""
+    """Yield a UR5, its controller, and a driver between both that can send false states."""
     driver = LyingDriver(shared.peer)
     given = {"remap": {"joint_states": "relayed_states"}, "prelude": FAILING_LAW, **TIGHT}
     given["simulated_clock"] = "false"
@@ -172,7 +173,7 @@ def ending(kind, pair, driver):
 
 
 def well(kind, said):
-    """Return whether the arm ends as documented; a silent arm's status need not name the code."""
+    """Return whether the last status `said` has the fault's code and documented end."""
     return f"fault {kind.code}:" in said and said.endswith(
         "; silent" if kind.reaction == "blind" else "; holding"
     )

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""follow_joint_trajectory over DDS with a replaced arm."""
+"""The action follow_joint_trajectory over DDS, with a stand-in for the arm."""
 
 import threading
 from contextlib import suppress
@@ -73,7 +73,7 @@ def goals(peer, action):
 
 
 def there(*rows, names=NAMES):
-    """Return a goal with points at intervals of a second."""
+    """Return a goal with the rows of positions at intervals of a second."""
     trajectory = JointTrajectory(joint_names=names)
     for k, row in enumerate(rows, 1):
         point = JointTrajectoryPoint(positions=row, time_from_start=Duration(sec=k))
@@ -101,7 +101,7 @@ def test_a_goal_gives_feedback_and_succeeds(peer, arm, goals):
     error = desired[:2] - actual
     assert np.array_equal([feedback.error.positions, feedback.error.velocities], error)
     assert len(feedback.actual.accelerations) == 0
-    assert feedback.index == 1  # the arm is on its way to the second point
+    assert feedback.index == 1  # the arm moves to the second point
     arm.arrive()
     ended = goals.result(handle)
     assert ended.status == GoalStatus.STATUS_SUCCEEDED
@@ -110,7 +110,7 @@ def test_a_goal_gives_feedback_and_succeeds(peer, arm, goals):
     assert arm.stops == 0
 
 
-def test_feedback_is_sent_repeatedly(peer, goals):
+def test_the_action_sends_feedback_repeatedly(peer, goals):
     handle = goals.send(there([0.5, 0.25]))
     peer.until(lambda: len(goals.feedback) >= 10)
     handle.cancel_goal_async()
@@ -120,7 +120,7 @@ def test_feedback_is_sent_repeatedly(peer, goals):
     ("field", "kind", "allowed", "beyond"),
     [("position", 0, 0.1, 0.2), ("velocity", 1, 0.3, -0.4)],
 )
-def test_leaving_the_path_stops_the_arm(arm, goals, field, kind, allowed, beyond):
+def test_an_arm_beyond_a_path_tolerance_is_stopped(arm, goals, field, kind, allowed, beyond):
     goal = there([1.0, 0.5])
     goal.path_tolerance = [JointTolerance(name="turn", **{field: allowed})]
     handle = goals.send(goal)
@@ -138,14 +138,14 @@ def test_leaving_the_path_stops_the_arm(arm, goals, field, kind, allowed, beyond
     assert arm.stops == 1
 
 
-def test_the_goal_may_be_reached_late(peer, arm, goals):
+def test_the_arm_may_reach_the_goal_within_goal_time_tolerance(peer, arm, goals):
     goal = there([1.0, 0.5])
     goal.goal_tolerance = [JointTolerance(name="lift", position=0.1)]
     goal.goal_time_tolerance = Duration(sec=2)
     handle = goals.send(goal)
     arm.arrive(off=(0.2, 5.0))
     seen = len(goals.feedback)
-    peer.until(lambda: len(goals.feedback) > seen + 2)  # the goal waits for the arm
+    peer.until(lambda: len(goals.feedback) > seen + 2)  # the goal has not ended
     arm.arrive(seconds=1.9, off=(0.2, 5.0))
     seen = len(goals.feedback)
     peer.until(lambda: len(goals.feedback) > seen + 2)  # the goal still waits
@@ -153,7 +153,7 @@ def test_the_goal_may_be_reached_late(peer, arm, goals):
     assert goals.result(handle).status == GoalStatus.STATUS_SUCCEEDED
 
 
-def test_a_goal_that_is_not_reached_in_time_is_aborted(peer, arm, goals):
+def test_a_goal_not_reached_within_goal_time_tolerance_is_aborted(peer, arm, goals):
     goal = there([1.0, 0.5])
     goal.goal_tolerance = [JointTolerance(name="lift", position=0.1)]
     goal.goal_time_tolerance = Duration(sec=2)
@@ -182,7 +182,7 @@ def test_cancelling_stops_the_arm(peer, arm, goals):
 
 
 def test_a_new_goal_aborts_the_previous_goal(arm, goals):
-    """The last of many goals is followed, and all other goals end."""
+    """The arm follows the last of many goals; the others are aborted."""
     handles = [goals.send(there([1.0, 0.1 * k])) for k in range(8)]
     assert all(handle.accepted for handle in handles)
     for handle in handles[:-1]:
@@ -195,7 +195,7 @@ def test_a_new_goal_aborts_the_previous_goal(arm, goals):
     assert goals.result(handles[-1]).status == GoalStatus.STATUS_SUCCEEDED
 
 
-def test_one_of_many_goals_at_the_same_time_succeeds_and_the_others_abort(peer, arm, goals):
+def test_of_many_goals_sent_at_once_one_succeeds_and_the_others_are_aborted(peer, arm, goals):
     sent = [goals.client.send_goal_async(there([1.0, 0.1 * k])) for k in range(8)]
     peer.until(lambda: all(future.done() for future in sent))
     handles = [future.result() for future in sent]
@@ -207,12 +207,12 @@ def test_one_of_many_goals_at_the_same_time_succeeds_and_the_others_abort(peer, 
 
 
 def test_goals_are_accepted_one_after_another(peer, arm, goals):
-    """Each goal gets its own number: the second waits until the first is accepted."""
+    """The second goal waits until the first has the number of its trajectory."""
     real, both = arm.follow, threading.Barrier(2)
 
     def follow(message):
         with suppress(threading.BrokenBarrierError):
-            both.wait(0.3)  # the second goal waits
+            both.wait(0.3)  # times out, because only one goal is in here
         return real(message)
 
     arm.follow = follow
@@ -228,12 +228,12 @@ def test_a_trajectory_on_the_topic_aborts_the_goal(arm, goals):
     ended = goals.result(handle)
     assert ended.status == GoalStatus.STATUS_ABORTED
     assert ended.result.error_code == RESULT.INVALID_GOAL
-    assert arm.stops == 0  # the other goal continues
+    assert arm.stops == 0  # the new trajectory continues
 
 
 def test_a_trajectory_that_another_client_stops_is_aborted(arm, goals):
     handle = goals.send(there([1.0, 0.5]))
-    arm.change(done=True)  # the arm is at rest at 0
+    arm.change(done=True)  # the arm rests at 0, far from the goal
     ended = goals.result(handle)
     assert ended.status == GoalStatus.STATUS_ABORTED
     worded("follow_joint_trajectory", ended.result.error_string)
@@ -248,7 +248,7 @@ def test_a_fault_aborts_the_goal(arm, goals):
     assert ended.result.error_string == "joint 'lift' is at 3, beyond its limit 2"
 
 
-def test_closing_aborts_the_goals(peer, arm, action, goals):
+def test_closing_the_action_aborts_its_goal(peer, arm, action, goals):
     handle = goals.send(there([1.0, 0.5]))
     peer.until(lambda: goals.feedback)
     ended = handle.get_result_async()
@@ -266,7 +266,7 @@ def tolerance(name="lift", **numbers):
 
 
 def reason(goals, goal):
-    """Send a goal that is accepted and aborted at once; return the reason."""
+    """Send a goal that is accepted and then aborted at once; return the error text."""
     handle = goals.send(goal)
     assert handle.accepted
     ended = goals.result(handle)
@@ -302,7 +302,7 @@ REFUSED = {
 
 
 @pytest.mark.parametrize("case", REFUSED)
-def test_bad_goals_are_refused(arm, goals, capfd, case):
+def test_the_action_refuses_invalid_goals(arm, goals, capfd, case):
     goal = there([1.0, 0.5])
     spoil, found = REFUSED[case]
     spoil(goal)
@@ -313,7 +313,7 @@ def test_bad_goals_are_refused(arm, goals, capfd, case):
     assert arm.taken == []
 
 
-def test_a_refused_goal_does_not_change_the_current_goal(arm, goals):
+def test_a_refused_goal_does_not_affect_the_current_goal(arm, goals):
     handle = goals.send(there([1.0, 0.5]))
     assert "has no points" in reason(goals, there())
     assert arm.stops == 0
@@ -327,14 +327,14 @@ def test_the_reason_for_refusing_a_trajectory_is_returned_and_logged(arm, goals,
     assert "joint 'lift' is beyond its limit" in "".join(capfd.readouterr())
 
 
-def test_two_trajectories_at_the_same_time_are_refused_and_the_arm_holds(arm, goals):
+def test_a_goal_and_another_trajectory_at_the_same_time_stop_the_arm(arm, goals):
     arm.at_the_same_time = 1
     why = reason(goals, there([1.0, 0.5]))
     worded("follow_joint_trajectory", why)
     assert arm.stops == 1
 
 
-def test_an_exception_of_one_goal_does_not_affect_the_next(arm, goals, capfd):
+def test_an_exception_in_one_goal_does_not_affect_the_next_goal(arm, goals, capfd):
     real, arm.follow = arm.follow, lambda _: 1 / 0
     heard = ""
 
@@ -343,7 +343,7 @@ def test_an_exception_of_one_goal_does_not_affect_the_next(arm, goals, capfd):
         heard += "".join(capfd.readouterr())
         return "a goal of follow_joint_trajectory failed: Traceback" in heard
 
-    # repeated: text that another thread writes while capfd is emptied may be lost
+    # text may be lost that another thread writes while capfd is read, so try again
     goals.peer.repeat(lambda: goals.client.send_goal_async(there([1.0, 0.5])), failed)
     arm.follow = real
     handle = goals.send(there([1.0, 0.5]))
@@ -352,7 +352,7 @@ def test_an_exception_of_one_goal_does_not_affect_the_next(arm, goals, capfd):
     assert goals.result(handle).status == GoalStatus.STATUS_SUCCEEDED
 
 
-def test_the_action_is_off_without_control_msgs(peer, arm, monkeypatch, capfd):
+def test_the_node_has_no_action_without_control_msgs(peer, arm, monkeypatch, capfd):
     def missing(name):
         raise ImportError(name)
 
@@ -397,13 +397,13 @@ def at(seconds, **fields):
     return Progress(START + int(seconds * SECOND), **(values | fields))
 
 
-def test_nan_violates_a_tolerance():
+def test_an_error_of_nan_violates_a_tolerance():
     goal = monitor(path_tolerance=tolerance(position=0.1))
     ending = goal.ending(at(0.5, actual=np.full((2, 2), np.nan)), lambda: False)
     assert ending.code == "PATH_TOLERANCE_VIOLATED"
 
 
-def test_the_path_is_checked_at_least_once():
+def test_path_tolerances_are_checked_at_least_once():
     last = np.array([[1.0, 0.5], [0.0, 0.0], [0.0, 0.0]])
     goal = monitor(path_tolerance=tolerance(position=0.1))
     late = at(9.0, done=True, desired=last, actual=np.array([[0.8, 0.5], [0.0, 0.0]]))
@@ -413,7 +413,7 @@ def test_the_path_is_checked_at_least_once():
     assert goal.ending(late, lambda: False).how == "succeed"
 
 
-def test_time_is_counted_from_the_stamp():
+def test_the_time_of_a_goal_counts_from_its_stamp():
     assert monitor().time_ns(at(0.5)) == SECOND // 2
     goal = monitor(stamp=Time(sec=102))
     assert goal.time_ns(at(0.5)) == -3 * SECOND // 2
@@ -421,7 +421,7 @@ def test_time_is_counted_from_the_stamp():
 
 
 @pytest.mark.parametrize("cause", ["replaced", "failed"])
-def test_a_cancelled_goal_stays_cancelled_if_it_also_ends(cause):
+def test_a_goal_that_ends_while_it_is_cancelled_counts_as_cancelled(cause):
     now = at(1.0, number=6) if cause == "replaced" else at(1.0, failed="a fault")
     ending = monitor().ending(now, lambda: True)
     assert (ending.how, ending.stop) == ("canceled", False)

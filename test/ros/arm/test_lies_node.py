@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The battery of lies between processes: a false driver, a controller, a simulated arm.
+"""False states between processes: a driver that sends them, a controller, and a simulated arm.
 
     pytest test/ros/arm/test_lies_node.py --lies all -s
 
-runs every row in every scene, for which the machine must be quiet, and prints the largest
-additional motion and the largest speed of each; `--lies frozen,lag_5_ms` runs two rows. Without
-the option the test runs a few rows at a fifth of the speed limits in lock-step, and repeats a bad
-row: a blind arm is predicted by the steady clock, and simulated time waits. Verdicts are about the
-true states of the simulated arm; a fault of time in a row about something else is the machine's,
-and the row is repeated.
+runs every row of support.lies in every scene and prints its largest additional motion and largest
+speed; the machine must be quiet. `--lies frozen,lag_5_ms` runs two rows. Without the option the
+test runs a few rows in lock-step, at a fifth of the speed limits, and repeats a bad row: the
+controller predicts a blind arm by the wall clock, but simulated time may wait. The test judges the
+true states of the simulated arm. If a row that is not about time ends in a fault of time, the
+machine was too slow, and the row is repeated.
 """
 
 import dataclasses
@@ -29,32 +29,32 @@ from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
 import rbdyn_ros as rb
 
-#: Bounds of a lie: the additional motion of the joints [rad], and the largest speed as a part of
-#: the limit.
+#: Bounds on the effects of a lie: the additional motion of a joint [rad], and the largest speed
+#: as a part of its limit.
 FARTHEST, FASTEST = 0.3, 1.2
-#: Rate at which an arm is braked, and at which it coasts in mode gravity [1/s].
+#: Rates at which the speed of an arm decays: while braking, and coasting in mode gravity [1/s].
 BRAKING, COASTING = 10.0, 5.0
-#: Time after the onset that is judged, by the stamps of the arm [s].
+#: The motion of the arm is judged until this time after the onset of the lie [s].
 JUDGED = 1.5
-#: A push is over by this time after the arm began to move [s].
+#: A push has ended this time after the arm began to move [s].
 PUSHED = 0.15
 #: Durations of the parts of a path [s]: speeding up, constant velocity, slowing down.
 PARTS = 0.3, 0.4, 0.3
-#: Rows of the ordinary tests, in one scene, and rows of the nightly tests; none is about time.
+#: Rows of the ordinary tests, and further rows of the nightly tests; no row is about time.
 FEW = "nan", "frozen", "second_efforts", "unknown_payload", "controller_restart"
 NIGHTLY = (
     *("infinity", "position_scale", "swapped", "missing"),
     *("second_states", "twin", "payload", "gravity"),
 )
 ORDINARY = "slow_computed_torque"
-#: Faults of a machine that is too slow, and the number of tries of a row in which they occur.
+#: Faults that a slow machine causes, and the number of tries of a row in which they occur.
 OF_TIME, TRIES = ("fault age", "fault latency", "fault clock"), 10
 ROBOT = "ur5_robot.urdf"
 
 
 @dataclasses.dataclass(frozen=True)
 class Scene:
-    """A mode, and the share of the velocity limits at which the joints move at the onset."""
+    """A mode, and the speed of the joints at the onset, as a share of their limits."""
 
     mode: str
     speed: float
@@ -72,21 +72,21 @@ SCENES = {
 
 @pytest.fixture
 def lied_to(simulate, control, peer, request):
-    """Yield a UR5, its controller, and a driver between them that can lie."""
-    # without the option the machine may be busy, so the simulator waits for each command
+    """Yield a UR5, its controller, and a driver between both that can send false states."""
+    # without --lies the machine may be busy, so the simulator waits for each command
     every = request.config.getoption("--lies") is not None
     driver = LyingDriver(peer, paced=not every)
     remap = {"joint_states": "relayed_states"}
     given = {"state_timeout": 0.1 if every else 1.0, "lockstep": not every}
     given |= {"remap": remap, "gravity_damping": COASTING, "simulated_clock": "false"}
-    given |= {"arm_tolerance": "[5.0]"}  # the default finds no tilt of the base by 20 degrees
+    given |= {"arm_tolerance": "[5.0]"}  # [N m]; finds a base tilted by 20 degrees
     pair = start_pair(simulate, control, peer, find(ROBOT), UR5_START, 250, **given)
     yield pair, driver
     driver.close()
     pair.end_well()
 
 
-def test_a_false_state_moves_the_arm_no_farther_than_its_brakes(lied_to, request):
+def test_after_false_states_an_arm_hardly_moves_beyond_its_braking_distance(lied_to, request):
     pair, driver = lied_to
     chosen = request.config.getoption("--lies")
     every = chosen is not None
@@ -102,7 +102,7 @@ def test_a_false_state_moves_the_arm_no_farther_than_its_brakes(lied_to, request
         worst = []
         for name, scene in scenes.items():
             if lie.name == "unknown_payload" and scene.mode == "gravity":
-                continue  # only the load determines the motion of the arm
+                continue  # the arm sinks under the load
             verdict = judged(pair, driver, lie, scene, every)
             worst.append((verdict.excess, verdict.speed, name, verdict.said))
             if not verdict.well:
@@ -115,9 +115,10 @@ def test_a_false_state_moves_the_arm_no_farther_than_its_brakes(lied_to, request
 
 
 def judged(pair, driver, lie, scene, quiet):
-    """Return the Verdict. A case that a busy machine disturbs is repeated, and finally left out.
+    """Return the Verdict on a lie in a scene, or an empty Verdict for a machine that is too slow.
 
-    On a machine that is not quiet a bad row is repeated too.
+    A case in which the machine causes a fault of time is repeated. If the machine is not `quiet`,
+    a bad case is repeated, too.
     """
     verdict = Case(pair, driver, lie, scene).judged()
     for _ in range(0 if quiet else TRIES):
@@ -136,10 +137,10 @@ class Verdict:
     """The effects of a lie.
 
     Attributes:
-        excess: motion beyond the bounds without the lie [rad].
-        speed: largest part of a velocity limit.
-        said: the last status.
-        expected: there is a fault, or the row may go unseen.
+        excess: motion of a joint beyond the positions that it may reach without the lie [rad].
+        speed: largest speed of a joint, as a part of its limit.
+        said: last status of the controller.
+        expected: whether the status has a fault, if the row requires a fault.
     """
 
     excess: float
@@ -196,7 +197,7 @@ class Case:
         return driver.onset is not None
 
     def _directions(self):
-        """Return the velocity limits of joints that have room, with the sign of the motion."""
+        """Return the fastest velocities of a motion for which the joints have room [rad/s]."""
         return np.array([1.0, 0.2, -0.2, 0.5, -0.3, 1.0]) * self.limit
 
     def _follow(self, start, v):
@@ -224,7 +225,7 @@ class Case:
         return True
 
     def _rows(self):
-        """Return the true states from the onset on."""
+        """Wait for the motion after the onset; return its true states."""
         arm, stamp = self.pair.arm, self.driver.onset["stamp"] * 1e-9
         end = stamp + JUDGED
         if self.lie.name == "controller_restart":
@@ -243,7 +244,7 @@ class Case:
         excess = float(np.maximum(np.maximum(low - q, q - high), 0.0).max())
         speed = float((np.abs(v) / self.limit).max())
         unseen = NONE in {*self.lie.codes, *self.lie.still} or self.scene.speed < 0.5
-        self.pair.report()  # after this report the status is published
+        self.pair.report()  # the status is published before this report
         said = self.pair.said[-1]
         expected = unseen or "fault" in said
         if self.lie.name == "controller_restart":

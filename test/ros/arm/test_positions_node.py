@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Arms commanded by positions, over DDS: the tool follows lines and yields to a push."""
+"""Arms that are commanded by positions, over DDS: the tool follows lines and yields to a push."""
 
 import numpy as np
 import pytest
@@ -42,7 +42,7 @@ class Tool:
 
 @pytest.fixture
 def start(simulate, control, peer, tmp_path):
-    """Start a simulated arm and its controller: start(output, lockstep)."""
+    """Return start(output, lockstep), which starts a simulated arm and its controller."""
 
     def begin(output, lockstep):
         file = tmp_path / "sensors.yaml"
@@ -64,7 +64,7 @@ def start(simulate, control, peer, tmp_path):
 
 
 def follow(pair, ways):
-    """Move the tool along two lines; return its positions relative to its start."""
+    """Move the tool along lines between `ways` [m]; return its positions relative to the start."""
     tool = Tool(pair.arm)
     place, turn = tool.now()
     publisher = pair.peer.publisher(PoseArray, f"{pair.node}/cartesian_path")
@@ -82,7 +82,7 @@ WAYS = np.array([[-0.1, 0.0, 0.0], [-0.1, 0.0, -0.1]])
 
 
 def off_lines(seen):
-    """Return the largest distance from the two lines of WAYS along an axis."""
+    """Return the largest distance of positions from the lines of WAYS, along one axis [m]."""
     first, second = np.abs(seen[:, 1:]).max(axis=1), np.abs(seen - WAYS[0])[:, :2].max(axis=1)
     return np.minimum(first, second).max()
 
@@ -91,7 +91,7 @@ def test_the_tool_follows_lines_and_yields_to_a_push(start, peer):
     pair = start("joint_positions", lockstep=True)
     pair.arm_it("tracking")
     assert any("disarmed; testing joint" in line for line in pair.said)
-    # the servo of the simulated arm lags by milliseconds
+    # the simulated servos lag by some milliseconds
     assert off_lines(follow(pair, WAYS)) < 2e-3
 
     tool = Tool(pair.arm)
@@ -114,7 +114,7 @@ def test_the_tool_follows_lines_and_yields_to_a_push(start, peer):
 
 
 def test_an_arm_with_a_trajectory_controller_follows_lines(start):
-    """In real time late states of a busy machine cut the corner, which is 100 mm away."""
+    """In real time a busy machine delays states, so the tool cuts the corner by up to 30 mm."""
     pair = start("trajectory_commands", lockstep=False)
     pair.arm_it("tracking")
     assert off_lines(follow(pair, WAYS)) < 30e-3

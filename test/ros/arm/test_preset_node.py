@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The arm controller with the name of an arm: its topics, its log, and refused starts."""
+"""A preset gives the arm controller topics and settings, and a wrong preset is refused."""
 
 import pytest
 
@@ -42,7 +42,7 @@ def test_a_preset_names_topics_and_explicit_values_override_it(control, peer):
 
 
 def test_a_wrong_preset_ends_the_start_with_one_line(control):
-    """Each refused start ends with status 2 and one line."""
+    """Each refused start ends with status 2 and one line in the log."""
     starts = [
         ({"arm": "ur5"}, "did you mean 'ur5e'"),
         ({"arm": "fr3"}, "the robot has no joint"),
@@ -61,7 +61,7 @@ def test_a_wrong_preset_ends_the_start_with_one_line(control):
 
 
 def behind_the_driver(simulate, control, peer, **given):
-    """Return a UR5 simulated behind its driver with its controller (a Pair), and the commands."""
+    """Return the Pair of a UR5 with its driver's topics, and the list of its commands."""
     driver = (
         *("-p", "robot_compensates_gravity:=true", "-p", "effort_includes_gravity:=false"),
         *("-r", f"effort_commands:={COMMANDS}"),
@@ -74,7 +74,7 @@ def behind_the_driver(simulate, control, peer, **given):
     return pair, commands
 
 
-def test_an_arm_floats_behind_the_driver_of_its_preset(simulate, control, peer):
+def test_an_arm_with_the_driver_of_its_preset_floats(simulate, control, peer):
     pair, commands = behind_the_driver(simulate, control, peer)
     pair.arm_it()
     place = pair.arm.position
@@ -85,15 +85,15 @@ def test_an_arm_floats_behind_the_driver_of_its_preset(simulate, control, peer):
     d = rb.make_data(m)
     by_name = dict(zip(pair.arm.names, pair.arm.position, strict=True))
     d.qpos = [by_name[name] for name in m.jnt_names]
-    # the controller leaves gravity to the arm, whose efforts exclude it
+    # the arm compensates gravity itself, and its measured efforts exclude this compensation
     assert np.abs(rb.gravity_term(m, d)).max() > 10.0
     assert np.abs(commands[-1].data).max() < 1.0
     assert np.abs(pair.arm.rows[-1][3]).max() < 1.0
     pair.end_well()
 
 
-def test_a_wrong_setting_is_refused_behind_the_driver(simulate, control, peer):
-    """The preset states that the arm compensates gravity; an explicit parameter denies it."""
+def test_the_start_up_test_refuses_an_arm_with_a_wrong_setting(simulate, control, peer):
+    """The arm compensates gravity, but a parameter that overrides the preset says otherwise."""
     pair, commands = behind_the_driver(simulate, control, peer, robot_compensates_gravity="false")
     pair.arm.rest(0.04)
     pair.until_arming(lambda why: "where the model needs" in why)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Presets of arms: files, names, joints, drivers without efforts, and the log."""
+"""Presets of arms give names, joints and limits, also for drivers without efforts."""
 
 import re
 from dataclasses import replace
@@ -28,7 +28,7 @@ def facts(preset):
     return [*(fact for group in groups for fact in group.values()), *preset.traps]
 
 
-def test_there_is_a_preset_for_each_listed_driver():
+def test_each_driver_of_the_list_has_a_preset():
     assert [path.stem for path in FILES] == [
         "flexiv", "franka", "kinova_gen3", "lbr_iiwa", "so101", "ur", "xarm",
     ]  # fmt: skip
@@ -44,7 +44,7 @@ def test_every_value_of_a_preset_has_the_url_of_its_source(preset):
         assert re.fullmatch(r"https://\S+", fact.source), fact
 
 
-def test_all_errors_of_a_preset_have_their_lines(tmp_path):
+def test_each_error_in_a_preset_is_reported_with_its_line(tmp_path):
     path = tmp_path / "arm.yaml"
     text = FILES[0].read_text()
     path.write_text(text.replace("driver:", "drivr:", 1).replace("value: true", "value: maybe", 1))
@@ -57,7 +57,7 @@ def test_all_errors_of_a_preset_have_their_lines(tmp_path):
 
 
 @each_preset
-def test_parameters_and_topics_match_the_controller(preset):
+def test_presets_set_only_parameters_and_topics_of_the_controller(preset):
     for name, fact in preset.parameters.items():
         assert ROWS[name].checked(fact.value) == fact.value
     assert set(preset.topics) <= {"joint_states", "wrench", *TOPICS}
@@ -66,20 +66,20 @@ def test_parameters_and_topics_match_the_controller(preset):
     takes = preset.facts["takes_efforts"].value
     assert takes == ("effort_commands" in preset.topics)
     assert takes == (preset.defaults.get("output") == "effort_commands")
-    # a preset must not arm a robot or switch off a check
+    # a preset must neither arm the robot nor switch off a check
     risky = {"dry_run", "arm_without_effort", "mode", "friction_compensation", "simulated_clock"}
     assert not risky & set(preset.parameters)
 
 
 @pytest.mark.parametrize("name", ["ur5", "UR5e", "panda", "xyz", ""])
-def test_an_unknown_arm_names_the_nearest(name):
+def test_the_refusal_of_an_unknown_arm_suggests_a_similar_name(name):
     with refused(ParameterError, "unknown-arm", "arm", found=name) as caught:
         presets.preset_of(name)
     if name in {"ur5", "UR5e"}:
         assert "did you mean 'ur5e'" in str(caught.value)
 
 
-def test_joints_are_compared_with_one_common_prefix():
+def test_all_joints_of_a_preset_may_have_the_same_prefix():
     preset = presets.preset_of("ur5e")
     preset.check_joints(preset.joints)
     preset.check_joints(["rail", *(f"left_{joint}" for joint in preset.joints), "finger"])
@@ -110,7 +110,7 @@ def test_explicit_values_override_a_preset_and_the_log_names_both():
     assert "not run on the arm" in text
 
 
-def test_friction_counted_twice_is_refused():
+def test_compensating_friction_that_the_arm_compensates_itself_is_refused():
     import rbdyn_ros as rb
     from rbdyn_ros.share import bundled_robot
 

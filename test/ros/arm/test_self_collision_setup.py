@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The arm controller finds the geometries for its checks, or logs why there are none."""
+"""The arm controller finds the geometries for its collision checks, or logs the reason."""
 
 from types import SimpleNamespace
 
@@ -37,7 +37,7 @@ def text(shape=SHAPE, kind="revolute"):
 
 
 class Log:
-    """A node that keeps the lines of its log."""
+    """A stand-in for a node, which stores the lines of its log."""
 
     def __init__(self):
         self.lines = []
@@ -82,15 +82,15 @@ def test_a_robot_from_a_topic_or_a_file_is_checked_for_self_collision(tmp_path):
 
 
 def with_tool(at):
-    """Return the arm with a tool across its last link; a fixed joint carries the tool."""
+    """Return the URDF of the arm with a tool at `at`, fixed across the last link."""
     tool = LINK.format(n="_tool", shape='<box size="0.04 0.04 0.4"/>').replace("0 0 0.5", "0 0 0")
     joint = '<joint name="jt" type="fixed"><origin xyz="{at}"/><parent link="l3"/><child '
     joint = joint.format(at=at) + 'link="l_tool"/></joint>'
     return text().replace("</robot>", tool + joint + "</robot>")
 
 
-def test_a_tool_is_kept_clear_of_the_link_before_the_last_joint():
-    """The simulation counts the tool and the last link as one body, a neighbour of l2."""
+def test_collisions_of_a_tool_with_the_link_before_the_last_joint_are_refused():
+    """In the simulation, tool and last link are one body, whose neighbour l2 is not checked."""
     check, lines = made(of_text(with_tool("0.4 0 0.1")))
     assert lines == []
     folded = Path([0.0, 2.0], np.array([np.zeros(3), [0.0, 0.0, 1.5]]))
@@ -99,13 +99,13 @@ def test_a_tool_is_kept_clear_of_the_link_before_the_last_joint():
     assert "'l_tool'" in str(caught.value)
 
 
-def test_a_tool_that_overlaps_at_the_start_is_named_once_and_not_checked():
+def test_a_tool_that_overlaps_a_link_is_logged_once_and_not_checked():
     check, [(level, line)] = made(of_text(with_tool("0 0 -0.1")))
     assert (level, "l2 and l_tool" in line, "1 pair" in line) == ("warning", True, True)
     check.check([Path([0.0, 2.0], np.array([np.zeros(3), [0.0, 0.0, 0.5]]))], np.zeros(3))
 
 
-def test_an_srdf_is_used_if_it_is_given_or_lies_next_to_the_file(tmp_path):
+def test_a_given_srdf_or_the_srdf_beside_the_urdf_is_used(tmp_path):
     source = of_file(tmp_path / "arm.urdf", text())
     other = tmp_path / "other.srdf"
     other.write_text(SRDF)
@@ -127,7 +127,7 @@ def test_an_srdf_is_used_if_it_is_given_or_lies_next_to_the_file(tmp_path):
         (text('<mesh filename="package://nowhere/a.stl"/>'), {}, "warning", "a.stl"),
     ],
 )
-def test_unchecked_pairs_are_logged(document, values, level, word):
+def test_pairs_that_are_not_checked_are_logged(document, values, level, word):
     check, lines = made(of_text(document), **values)
     assert check is None
     assert [line[0] for line in lines] == [level]
@@ -135,7 +135,7 @@ def test_unchecked_pairs_are_logged(document, values, level, word):
 
 
 @pytest.mark.parametrize("content", [None, "", "<robot name='arm'><disable_collisions link1='l1'"])
-def test_a_given_srdf_that_cannot_be_used_refuses_the_start(content, tmp_path):
+def test_the_start_is_refused_if_a_given_srdf_cannot_be_used(content, tmp_path):
     """A mistyped path must not switch the check off."""
     path = tmp_path / "given.srdf"
     if content is not None:
@@ -146,8 +146,8 @@ def test_a_given_srdf_that_cannot_be_used_refuses_the_start(content, tmp_path):
         assert "given.srdf" in str(caught.value)
 
 
-def test_meshes_that_are_left_out_and_overlaps_at_zero_are_logged():
-    """One link has no mesh; the others are so long that they overlap at zero."""
+def test_missing_meshes_and_overlaps_at_zero_positions_are_logged():
+    """The mesh of one link is missing, and the other links are long and overlap at zero."""
     document = text(SHAPE.replace("0.7", "2.5")).replace(
         SHAPE.replace("0.7", "2.5"), '<mesh filename="package://nowhere/a.stl"/>', 1
     )
@@ -178,7 +178,7 @@ def scene_file(folder, document=SCENE):
     return str(folder / "scene.yaml")
 
 
-def test_the_obstacles_of_a_scene_are_placed_relative_to_the_base(tmp_path):
+def test_obstacles_of_a_scene_are_placed_relative_to_the_base_of_the_arm(tmp_path):
     """The arm is rotated, so its x axis points to the wall; free objects are ignored."""
     scene = read_arm_scene(scene_file(tmp_path))
     floor, wall = scene.contact.obstacles
@@ -194,7 +194,7 @@ def test_the_obstacles_of_a_scene_are_placed_relative_to_the_base(tmp_path):
         check.check([BACKWARDS], np.zeros(3))
 
 
-def test_a_scene_is_checked_even_without_the_check_of_links(tmp_path):
+def test_obstacles_are_checked_even_if_the_self_collision_check_is_off(tmp_path):
     scene = read_arm_scene(scene_file(tmp_path))
     check, lines = made(of_text(text()), scene, check_self_collision=False)
     assert [line[0] for line in lines] == ["warning", "info"]
@@ -203,7 +203,7 @@ def test_a_scene_is_checked_even_without_the_check_of_links(tmp_path):
         check.check([TO_THE_WALL], np.zeros(3))
 
 
-def test_pairs_that_the_scene_excludes_may_touch(tmp_path):
+def test_pairs_that_the_scene_excludes_are_not_checked(tmp_path):
     document = SCENE + "exclude: [[l2, wall], [l3, wall], [ball, wall]]"
     check, _ = made(of_text(text()), read_arm_scene(scene_file(tmp_path, document)))
     check.check([TO_THE_WALL], np.zeros(3))
@@ -255,8 +255,8 @@ def test_a_scene_that_cannot_be_checked_is_refused(tmp_path):
         made(of_text(text()), read_arm_scene(scene_file(tmp_path, document)))
 
 
-def test_hulls_keep_clear_of_obstacles_without_a_warning_about_forces(tmp_path):
-    """Between a hull and a box the distance is exact, though only its corners are pushed."""
+def test_a_hull_near_an_obstacle_causes_no_warning_about_contact_forces(tmp_path):
+    """Contact forces act only at the corners of a hull, but its distance to a box is exact."""
     tetrahedron = "\n".join(
         f"v {x} {y} {z}" for x, y, z in ((0, 0, 0), (0.1, 0, 0), (0, 0.1, 0), (0, 0, 0.7))
     )
@@ -270,7 +270,7 @@ def test_hulls_keep_clear_of_obstacles_without_a_warning_about_forces(tmp_path):
         check.check([TO_THE_WALL], np.zeros(3))
 
 
-def test_an_obstacle_that_overlaps_the_arm_at_zero_position_adds_no_warning(tmp_path):
+def test_an_obstacle_that_overlaps_the_arm_at_zero_positions_causes_no_warning(tmp_path):
     document = SCENE.replace("xyz: [0, 1.5, 2]", "xyz: [0, 0, 2]")
     _, lines = made(of_text(text()), read_arm_scene(scene_file(tmp_path, document)))
     assert lines == [("info", "trajectories keep clear of floor, wall")]
@@ -300,7 +300,7 @@ def mechanism(folder, document=MECHANISM):
 
 
 @pytest.mark.parametrize("floor", ["", "  floor: {plane: {}, xyz: [0, 0, -0.2]}\n"])
-def test_the_obstacles_of_a_mechanism_stand_where_the_scene_simulates_them(floor, tmp_path):
+def test_the_controller_places_obstacles_of_a_mechanism_as_the_simulator_does(floor, tmp_path):
     source = mechanism(tmp_path, MECHANISM + floor)
     scene = tmp_path / "scene.yaml"
     seen = made(source, read_arm_scene(str(scene)), dofs=1)[0].model
@@ -331,7 +331,7 @@ def test_an_srdf_of_a_mechanism_is_refused(tmp_path):
 
 
 def test_the_parameters_of_the_node_reach_the_scene_and_its_robot(tmp_path):
-    """Package folders of the node are searched, and its xacro arguments override the scene's."""
+    """Meshes are found in package_dirs of the node, whose xacro_args override the scene's."""
     (tmp_path / "far/cups").mkdir(parents=True)
     (tmp_path / "far/cups/cup.obj").write_text(
         "v 0 0 0\nv 0.1 0 0\nv 0 0.1 0\nv 0 0 0.1\nf 1 2 3\nf 1 2 4\nf 1 3 4\nf 2 3 4\n"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Modes of commands, lock-step stamps and counts of messages, without a node."""
+"""The parser finds the modes and the lock-step stamps of commands, without a node."""
 
 import math
 from array import array
@@ -27,11 +27,11 @@ from rbdyn_ros.runtime.types import (
 )
 
 BOX = rb.shapes.box((0.1, 0.1, 0.1), mass=1.0)
-A, B, SLACK = 0, 1, 2  # dofs
+A, B, SLACK = 0, 1, 2  # numbers of dofs
 
 
 def robot():
-    """Return joints a and b; jaw mimics a with ratio -2, geared mimics slack (no actuator)."""
+    """Return joints a, b and slack (no actuator); jaw mimics a (-2), geared mimics slack (4)."""
     builder = rb.SystemBuilder("arm")
     names = ("a", "b", "jaw", "slack", "geared")
     for name in names:
@@ -54,7 +54,7 @@ def parser(make):
 
 
 def rows(command):
-    """Return by dof: mode, position, velocity, effort, stiffness, damping."""
+    """Return mode, position, velocity, effort, stiffness and damping by the number of the dof."""
     table = zip(command.mode.tolist(), *(getattr(command, name) for name in NUMBERS), strict=True)
     return dict(zip(command.dofs.tolist(), table, strict=True))
 
@@ -93,12 +93,12 @@ def test_each_joint_has_its_own_mode(parser):
     }
 
 
-def test_a_damper_needs_no_position(parser):
+def test_impedance_without_stiffness_needs_no_position(parser):
     damper = parser.by_mode(["a"], [IMPEDANCE], stiffness=[0.0], damping=[3.0])
     assert rows(damper) == {A: (IMPEDANCE, 0.0, 0.0, 0.0, 0.0, 3.0)}
 
 
-def test_an_effort_at_a_mimic_joint_is_feedforward_of_its_leader(parser):
+def test_an_effort_for_a_mimic_joint_is_converted_to_an_effort_of_its_leader(parser):
     command = parser.by_mode(["jaw", "a"], [EFFORT, POSITION], [0.0, 1.0], effort=[3.0, 0.5])
     assert rows(command) == {A: (POSITION, 1.0, 0.0, 0.5 - 6.0, 0.0, 0.0)}
     assert rows(parser.by_mode(["geared"], [EFFORT], effort=[3.0])) == {
@@ -106,7 +106,7 @@ def test_an_effort_at_a_mimic_joint_is_feedforward_of_its_leader(parser):
     }
 
 
-def test_messages_without_all_joints_are_completed_or_refused_by_policy(make):
+def test_partial_commands_decides_on_messages_that_do_not_name_all_joints(make):
     assert rows(make("zero").by_name(["b"], [1.0])) == {
         A: (EFFORT, 0.0, 0.0, 0.0, 0.0, 0.0),
         B: (POSITION, 1.0, 0.0, 0.0, 0.0, 0.0),
@@ -118,7 +118,7 @@ def test_messages_without_all_joints_are_completed_or_refused_by_policy(make):
 
 @pytest.mark.parametrize("partial", ["keep", "zero"])
 @pytest.mark.parametrize("given", [(1, 0, 0), (1, 1, 1), (0, 1, 1), (0, 0, 1)])
-def test_a_later_message_for_the_same_joints_has_its_own_numbers(make, partial, given):
+def test_the_next_message_for_the_same_joints_does_not_reuse_old_numbers(make, partial, given):
     numbers = [[has * (10.0 * k + n) for n in (1, 2)] for k, has in enumerate(given)]
     later = [row if has else [] for row, has in zip(numbers, given, strict=True)]
     parser = make(partial)
@@ -127,7 +127,7 @@ def test_a_later_message_for_the_same_joints_has_its_own_numbers(make, partial, 
         assert rows(parser.by_name(names, *later)) == rows(make(partial).by_name(names, *later))
 
 
-def test_a_later_message_for_the_same_joints_is_checked_too(parser):
+def test_the_next_message_for_the_same_joints_is_checked_as_well(parser):
     parser.by_name(["a"], [1.0], [2.0], [3.0])
     for wrong in ([[1.0], [], [math.nan]], [[-2e100], [], []], [[1.0], [1.0, 2.0], []]):
         with refused(rb.RbdynError, "request"):
@@ -188,7 +188,7 @@ JOINT = st.sampled_from(["a", "b", "jaw", "geared", "x"])
 
 
 @given(st.lists(JOINT, max_size=3, unique=True) | st.lists(JOINT, max_size=2), st.data())
-def test_every_message_is_refused_or_a_finite_command(make, names, data):
+def test_every_message_is_refused_or_becomes_a_finite_command(make, names, data):
     def row(element):
         size = data.draw(st.sampled_from([len(names)] * 4 + [0, 1]))
         return data.draw(st.lists(element, min_size=size, max_size=size))
@@ -209,11 +209,11 @@ def test_every_message_is_refused_or_a_finite_command(make, names, data):
         assert all(np.isfinite(getattr(command, kind)).all() for kind in NUMBERS)
 
 
-BASE, PERIOD = 7_000_000_003, 3_333_333  # ns
+BASE, PERIOD = 7_000_000_003, 3_333_333  # [ns]
 STAMPS = TickStamps(BASE, PERIOD)
 
 
-def test_only_the_exact_stamp_of_a_tick_belongs_to_the_tick():
+def test_a_stamp_must_equal_the_time_of_its_tick_exactly():
     assert [STAMPS.tick_of(STAMPS.of(k)) for k in (0, 1, 10**9)] == [0, 1, 10**9]
     for wrong in (BASE - PERIOD, BASE + 1, BASE + PERIOD - 1, 0):
         assert STAMPS.tick_of(wrong) is None
@@ -221,7 +221,7 @@ def test_only_the_exact_stamp_of_a_tick_belongs_to_the_tick():
 
 def test_a_stamp_of_another_tick_is_refused():
     STAMPS.check(BASE + 15 * PERIOD, 15)
-    TickStamps(0, PERIOD).check(0, 0)  # tick 0 of a clock that begins at 0
+    TickStamps(0, PERIOD).check(0, 0)  # tick 0 of a clock that starts at 0
     for stamp in (BASE + 12 * PERIOD, BASE + 15 * PERIOD + 1, 0):
         with refused(rb.RbdynError, "request"):
             STAMPS.check(stamp, 15)
@@ -233,8 +233,8 @@ def test_the_error_about_a_late_answer_to_tick_0_names_the_tick():
     assert "tick 0" in str(caught.value)
 
 
-def test_arrays_of_a_command_that_differ_in_length_are_an_error():
-    """Compiled code reads the arrays without a further check."""
+def test_arrays_of_different_lengths_in_a_command_are_an_error():
+    """Compiled code reads the arrays without checking their bounds."""
     one = np.zeros(1)
     with pytest.raises(ValueError, match="lengths"):
         Command([0, 1], [0, 0], one, one, one, one, one)

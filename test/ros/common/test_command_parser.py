@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The parser of commands, and the start position, without a node."""
+"""Commands by joint names, joint_states, and start positions, without a node."""
 
 from pathlib import Path
 
@@ -50,7 +50,7 @@ def efforts(command):
     return dict(zip(command.dofs.tolist(), command.effort.tolist(), strict=True))
 
 
-LEAD, SLACK = 0, 1  # dofs
+LEAD, SLACK = 0, 1  # numbers of dofs
 
 
 def test_an_effort_at_a_mimic_joint_acts_on_its_leader(parser):
@@ -87,18 +87,18 @@ def test_commands_with_unsuitable_joint_names_are_refused(parser, names, element
         parser().by_name(names, effort=[1.0] * len(names))
 
 
-def test_a_sum_of_efforts_that_is_infinite_is_refused(parser):
+def test_efforts_whose_sum_overflows_are_refused(parser):
     with refused(rb.RbdynError, "request"):
         parser().by_name(["lead", "half", "geared"], effort=[1.0, 1.0, 1e308])
 
 
-def test_efforts_in_order_are_for_actuated_joints(parser):
+def test_an_array_of_efforts_is_for_the_actuated_joints_in_order(parser):
     assert efforts(parser().in_order([3.0])) == {LEAD: 3.0}
     with refused(rb.RbdynError, "request"):
         parser().in_order([3.0, 1.0])
 
 
-def test_joint_states_show_every_joint():
+def test_joint_states_contain_every_joint():
     m = rb.build(system())
     d = rb.make_data(m)
     d.qpos[:2], d.time = (0.4, 0.2), 0.5
@@ -116,14 +116,14 @@ def start_refused(m, element, **given):
         start_position(m, {f"initial_positions.{name}": value for name, value in given.items()})
 
 
-def test_initial_positions_of_joints_without_their_own_position_are_refused():
+def test_initial_positions_are_refused_for_joints_that_follow_others():
     m = rb.build(system())
     assert start_position(m, {"initial_positions.slack": 2})[:2].tolist() == [0.0, 2.0]
     for name in ("quarter", "rail", "many", "laed"):
         start_refused(m, f"initial_positions.{name}", **{name: 0.1})
 
 
-def test_a_joint_whose_limits_exclude_0_starts_in_their_middle():
+def test_a_joint_whose_limits_exclude_0_starts_midway_between_its_limits():
     m = rb.build(system())
     k = m.jnt_id("slack")
     for limits, start in (((0.5, 2.0), 1.25), ((-np.inf, -0.5), -0.5), ((-1.0, 2.0), 0.0)):
@@ -135,7 +135,7 @@ def test_a_joint_whose_limits_exclude_0_starts_in_their_middle():
         assert ("'slack'" in moved_starts(limited, qpos)) == (start != 0.0)
 
 
-def test_a_mechanism_starts_closed_around_the_given_positions():
+def test_a_mechanism_starts_at_the_given_positions_with_closed_loops():
     m = rb.load(CRANK_SLIDER)
     assert start_position(m, {}).tolist() == m.qpos0.tolist()
     given = start_position(m, {"initial_positions.main_bearing": 0.8})
@@ -147,7 +147,7 @@ def test_a_mechanism_starts_closed_around_the_given_positions():
     assert crank_slider_gap(start_position(m.replaced(qpos0=np.array([0.8, 0.0, 0.0])), {})) < 1e-6
 
 
-def test_a_mechanism_starts_within_its_limits_or_not_at_all():
+def test_a_mechanism_that_cannot_start_within_its_limits_is_refused():
     m = rb.load(CRANK_SLIDER)
     ranges = m.jnt_range.copy()
     ranges[2] = -0.15, -0.05  # qpos0 is outside this range

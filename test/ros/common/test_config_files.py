@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The hand-written files in config/ have existing, allowed parameters; RViz's file is right."""
+"""Files in config/ name existing parameters with allowed values, and RViz's file fits."""
 
 from pathlib import Path
 
@@ -27,7 +27,7 @@ def flat(values, prefix=""):
 
 
 @pytest.mark.parametrize("file", TABLES)
-def test_parameters_exist_and_are_allowed(file):
+def test_all_parameters_in_the_files_exist_and_have_allowed_values(file):
     table = {parameter.name: parameter for parameter in TABLES[file]}
     nodes = yaml.safe_load((CONFIG / file).read_text())
     assert "/**" in nodes
@@ -38,7 +38,7 @@ def test_parameters_exist_and_are_allowed(file):
                 table[name].checked(value)
 
 
-def test_the_file_and_the_launch_file_have_the_same_robots():
+def test_multi_robot_yaml_and_its_launch_file_name_the_same_robots():
     nodes = yaml.safe_load((CONFIG / "multi_robot.yaml").read_text())
     text = (CONFIG.parent / "launch" / "multi_robot.launch.py").read_text()
     assert set(nodes) == {"/**", "/left/simulator", "/right/simulator"}
@@ -46,7 +46,7 @@ def test_the_file_and_the_launch_file_have_the_same_robots():
 
 
 @pytest.mark.parametrize("file", ["simulator.yaml", *TABLES])
-def test_parameter_files_for_any_robot_name_no_joint(file):
+def test_parameter_files_for_all_robots_name_no_joints(file):
     joints = set(rb.load_urdf(str(bundled_robot("seven_dof_arm"))).jnt_names)
     nodes = yaml.safe_load((CONFIG / file).read_text())
     values = {n: v for body in nodes.values() for n, v in flat(body["ros__parameters"])}
@@ -55,7 +55,7 @@ def test_parameter_files_for_any_robot_name_no_joint(file):
     assert not any(name.startswith(INITIAL) for name in values)
 
 
-def test_efforts_have_the_same_order_in_ros2_control():
+def test_efforts_in_the_ros2_control_file_have_the_order_of_the_simulator():
     nodes = yaml.safe_load((CONFIG / "ros2_control" / "effort_controllers.yaml").read_text())
     manager, forward = (
         nodes[n]["ros__parameters"] for n in ("controller_manager", "forward_effort")
@@ -74,7 +74,7 @@ def displays(text):
     return {display["Name"]: display for display in shown}
 
 
-def test_the_file_of_rviz_is_for_one_robot_without_namespace():
+def test_sim_rviz_is_the_configuration_for_one_robot_without_namespace():
     same = rviz_config(TEMPLATE, [("", "")], "world")
     assert yaml.safe_load(same) == yaml.safe_load(TEMPLATE)
 
@@ -93,6 +93,6 @@ def test_rviz_shows_each_robot_with_its_topics_and_frames():
     assert manager["Global Options"]["Fixed Frame"] == "map"
 
 
-def test_rviz_subscribes_transiently_locally_to_the_description():
+def test_rviz_subscribes_to_the_description_with_transient_local_durability():
     topic = displays(TEMPLATE)["robot"]["Description Topic"]
     assert topic["Durability Policy"] == "Transient Local"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Conversion of arrays to messages."""
+"""Prepared messages equal the messages of rclpy, with quaternions in the order xyzw."""
 
 import numpy as np
 import pytest

@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""ROS domains that belong to one process."""
+"""No two processes of the tests get the same ROS domain."""
 
 import socket
 
 from rbdyn_ros.ros.common.graph.domains import COUNT, FIRST, Domain
 
 
-def test_linux_does_not_use_the_ports_of_a_domain_for_other_connections():
-    """The domains are not 0, the default, and their ports are below 32768.
+def test_the_ports_of_test_domains_are_outside_the_ephemeral_range():
+    """Linux assigns ports from 32768 on to other connections. Domain 0, the default, is not used.
 
     OMG DDSI-RTPS 2.5, 9.6.2.3: a domain has 250 ports from 7400 + 250 domain on.
     """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Terms of the equation of motion by joint name, against Pinocchio on real arms."""
+"""The service's terms of the equation of motion agree with Pinocchio's on real arms."""
 
 import math
 
@@ -17,7 +17,7 @@ from rbdyn_ros.actuators import ActuatorSpec
 from rbdyn_ros.ros.common.queries.dynamics_query import Dynamics, Query, Snapshot, warm
 
 ARMS = {"ur5_robot.urdf": "tool0", "panda.urdf": "panda_hand"}
-#: Tolerance as a share of the largest entry.
+#: Tolerance, relative to the largest entry.
 TOLERANCE = 1e-11
 
 pytestmark = robots.needs_robots
@@ -36,7 +36,7 @@ class Case:
         d = rb.make_data(self.m)
         states.randomise(self.m, d, 4)
         self.now = Snapshot(self.m, d.qpos.copy(), d.qvel.copy(), 0.0, np.zeros((self.m.nbody, 6)))
-        # the joints of the query: all but one, in another order
+        # the query names all joints but the first, in reverse order
         names = [name for name, n in zip(self.m.jnt_names, self.m.jnt_dofnum, strict=True) if n]
         self.names = names[:0:-1]
         rng = np.random.default_rng(7)
@@ -122,10 +122,10 @@ def test_the_jacobian_agrees_with_pinocchio(file, reference):
 
 
 @each_arm
-def test_external_wrenches_are_included(file):
+def test_inverse_dynamics_of_a_query_can_include_external_wrenches(file):
     case = Case(file)
     model, data, q, v, k = case.model, case.data, case.q, case.v, case.theirs
-    # the centre of mass is not at the frame of the first link
+    # this link's centre of mass is away from its frame
     body = 3
     case.now.xfrc[body] = (3.0, -5.0, 7.0, 0.5, 1.5, -0.7)
     # the same wrench on Pinocchio's joint, about the joint's origin and in its axes
@@ -153,7 +153,7 @@ def test_external_wrenches_are_included(file):
     assert np.abs(free.inverse_dynamics - answer.inverse_dynamics).max() > 0.01
 
 
-def test_passive_forces_are_optional():
+def test_inverse_dynamics_of_a_query_can_include_passive_forces():
     case = Case("panda.urdf")
     m = case.m
     fields = {"inverse_dynamics": True, "include_gravity": True}
@@ -161,7 +161,7 @@ def test_passive_forces_are_optional():
         case.ask(**fields, include_passive=True).inverse_dynamics
         - case.ask(**fields).inverse_dynamics
     )
-    smoothly(m).opt.integrator = "euler"  # the law of queries
+    smoothly(m).opt.integrator = "euler"  # queries compute with this law of friction
     d = rb.make_data(m)
     d.qpos, d.qvel = case.now.qpos, case.now.qvel
     where = [m.jnt_names.index(name) for name in case.names]
@@ -171,8 +171,8 @@ def test_passive_forces_are_optional():
     close(difference, -d.qfrc_passive[m.jnt_dofadr[where]])
 
 
-def test_efforts_of_a_query_act_behind_the_actuators():
-    """A delay or elastic gear of a drive would hide the efforts; its limits would reduce them."""
+def test_efforts_of_a_query_act_directly_on_the_joints():
+    """Actuators would delay efforts or limit them, so a query bypasses the actuators."""
     plain = rb.load_urdf("config/robots/seven_dof_arm.urdf")
     number = plain.jnt_names.index("elbow_pitch")
     drive = {"gear": 50.0, "armature": 1e-5, "torque_speed": ((0.0, 0.02),)}
@@ -201,7 +201,7 @@ def test_a_query_can_use_the_current_state_of_all_joints():
     assert np.array_equal(answer.gravity_effort, rb.gravity_term(case.m, d))
 
 
-def test_the_snapshot_is_unchanged_and_a_new_plant_is_used():
+def test_a_query_uses_the_current_model_and_leaves_the_snapshot_unchanged():
     case = Case("ur5_robot.urdf")
     dynamics, m = Dynamics(), case.m
     before = case.now.qpos.copy(), case.now.qvel.copy()
@@ -232,7 +232,7 @@ REFUSED = [
 
 
 @pytest.mark.parametrize(("fields", "element"), REFUSED)
-def test_bad_queries_are_refused(fields, element):
+def test_queries_with_invalid_fields_are_refused(fields, element):
     with refused(rb.RbdynError, "dynamics-query", element):
         Dynamics().answer(Case("ur5_robot.urdf").now, Query(**fields))
 
@@ -251,7 +251,7 @@ FOLLOWING = """<robot name="two"><link name="base"/>
 </robot>"""
 
 
-def test_joints_without_one_coordinate_of_their_own_are_refused():
+def test_queries_refuse_joints_that_do_not_have_exactly_one_own_dof():
     m = rb.load_urdf(FOLLOWING)
     d = rb.make_data(m)
     now = Snapshot(m, d.qpos, d.qvel, 0.0, np.zeros((m.nbody, 6)))
@@ -266,8 +266,8 @@ def test_joints_without_one_coordinate_of_their_own_are_refused():
     assert ask().name == ("left",)
 
 
-def test_energy_includes_springs_after_any_query():
-    """A slide of 2 kg on a spring of 50 N/m, up by 0.3 m: 2 9.81 0.3 + 50 0.3^2 / 2."""
+def test_the_energy_of_each_query_includes_springs():
+    """Potential energy of 2 kg on a spring of 50 N/m at 0.3 m: 2 9.81 0.3 + 50 0.3^2 / 2."""
     builder = rb.SystemBuilder("bounce")
     builder.body("weight", rb.shapes.box((0.1, 0.1, 0.1), mass=2.0))
     builder.joint("slide", "prismatic", "base", "weight", axis=(0, 0, 1), stiffness=50.0)

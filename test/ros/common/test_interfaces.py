@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The message package of the project and the generated packages, before they are built."""
+"""The sources of the message packages are complete, and a change builds them again."""
 
 import importlib.util
 import re
@@ -15,12 +15,14 @@ from rbdyn_ros.ros.common.queries.dynamics_query import Answer, Query
 
 ROOT = Path(__file__).parents[3]
 OWN = ROOT / "rbdyn_interfaces"
-#: Types of rosidl that belong to no package.
+#: Primitive types of rosidl, which belong to no package.
 PLAIN = r"(bool|string|u?int(8|16|32|64)|float(32|64))"
 
 
 def parts(path):
-    """Return the (type, name) pairs of the fields of each part of an interface."""
+    """Return the fields of each part of an interface file, e.g. request and response, as pairs
+    (type, name).
+    """
     text = re.sub(r"#.*", "", path.read_text())
     lines = [[line.split() for line in part.splitlines()] for part in text.split("---")]
     return [[tuple(w) for w in part if len(w) == 2] for part in lines]
@@ -37,13 +39,13 @@ def tool(name):
     return module
 
 
-def test_every_interface_is_built():
+def test_cmakelists_names_every_interface_file():
     named = re.findall(r'^  "(.*)"$', (OWN / "CMakeLists.txt").read_text(), re.MULTILINE)
     assert named == interfaces()
     assert len(named) == 17
 
 
-def test_packages_of_field_types_are_dependencies():
+def test_the_packages_of_all_field_types_are_declared_as_dependencies():
     pairs = [pair for name in interfaces() for part in parts(OWN / name) for pair in part]
     plain = re.compile(PLAIN + r"(\[\])?")
     used = {kind.split("/")[0] for kind, _ in pairs if not plain.fullmatch(kind)}
@@ -53,7 +55,7 @@ def test_packages_of_field_types_are_dependencies():
     assert used == declared == depends
 
 
-def test_get_dynamics_has_the_fields_of_the_library():
+def test_get_dynamics_has_the_same_fields_as_the_query_of_the_library():
     request, response = parts(OWN / "srv" / "GetDynamics.srv")
     assert [name for _, name in request] == [field.name for field in fields(Query)]
     answered = {name for _, name in response}
@@ -65,7 +67,7 @@ def test_get_dynamics_has_the_fields_of_the_library():
     }
 
 
-def test_answers_about_an_arm_name_the_model_and_the_state():
+def test_the_first_fields_of_arm_answers_give_success_model_and_stamp():
     for name in ("GetGravityEffort", "GetInverseDynamics", "GetComputedTorque"):
         _, response = parts(OWN / "srv" / f"{name}.srv")
         assert [name for _, name in response][:6] == [
@@ -78,7 +80,7 @@ def test_answers_about_an_arm_name_the_model_and_the_state():
         ]
 
 
-def test_a_build_in_the_repository_finds_both_packages():
+def test_colcon_in_the_repository_finds_both_packages():
     defaults = yaml.safe_load((ROOT / "colcon_defaults.yaml").read_text())
     assert set(defaults) == {"list", "graph", "build", "test"}
     for options in defaults.values():

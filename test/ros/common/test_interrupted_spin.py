@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Ctrl-C ends a user's node that waits for messages after the engine has compiled."""
+"""Ctrl-C ends a user's node that waits for messages, even if Numba has compiled before."""
 
 import signal
 import subprocess
@@ -34,10 +34,10 @@ def test_ctrl_c_wakes_a_node_that_waits(when):
     code = NODE.format(**{"before": "", "after": ""} | {when: COMPILED})
     with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True) as node:
         assert node.stdout.readline() == "waits\n"
-        time.sleep(1.0)  # after this time the node waits in rcl_wait, as required
+        time.sleep(1.0)  # by now the node waits in rcl_wait
         try:
             node.send_signal(signal.SIGINT)
-            said, _ = node.communicate(timeout=60.0)  # bounds a hang
+            said, _ = node.communicate(timeout=60.0)  # [s], limits a hang
         finally:
             node.kill()
     assert said == "ended\n"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A middleware that this Python's ROS 2 lacks, and a Python without ROS 2."""
+"""A node reports in one line that its middleware or ROS 2 itself is missing."""
 
 import os
 import subprocess
@@ -23,7 +23,7 @@ def start(code, middleware):
 
 @WHEEL
 @pytest.mark.parametrize("code", ["import rbdyn_ros.ros", tool("setup_env").START.strip()])
-def test_the_middleware_of_another_vendor_is_dropped_with_a_warning(code):
+def test_the_wheel_of_ros_ignores_another_middleware_with_a_warning(code):
     done = start(code, "rmw_cyclonedds_cpp")
     assert done.returncode == 0, done.stderr
     assert done.stderr.startswith("rbdyn: RMW_IMPLEMENTATION=rmw_cyclonedds_cpp is ignored")
@@ -55,7 +55,7 @@ def test_the_middleware_of_an_installed_ros_is_kept(monkeypatch, capsys):
     ],
 )
 def test_a_missing_or_broken_ros_is_reported_in_one_line(tmp_path, start, rclpy, words):
-    """A missing ROS 2, or a ROS 2 for another Python, is reported in one line."""
+    """ROS 2 is missing, or was installed for another Python."""
     code = f"from rbdyn_ros import cli, __main__; {start}"
     if rclpy is None:
         code = f"import sys; sys.modules['rclpy'] = sys.modules['rcl_interfaces'] = None; {code}"
@@ -74,7 +74,7 @@ def test_a_missing_or_broken_ros_is_reported_in_one_line(tmp_path, start, rclpy,
 
 @pytest.mark.parametrize("start", ["cli.main(['sim'])", "__main__.arm_controller()"])
 def test_a_missing_package_of_a_node_is_reported(start):
-    """The message names the package and not ROS 2, which works."""
+    """The message names this package, and does not say that ROS 2 is missing."""
     hidden = "import sys; sys.modules['sensor_msgs'] = None"
     command = [sys.executable, "-c", f"{hidden}; from rbdyn_ros import cli, __main__; {start}"]
     done = subprocess.run(command, capture_output=True, text=True, check=False)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rows of parameters: types, defaults, ranges; the rows of both nodes."""
+"""Declared parameters of both nodes have types, defaults and ranges."""
 
 import math
 
@@ -20,7 +20,7 @@ ROWS = [
 
 
 @pytest.mark.parametrize("row", ROWS)
-def test_defaults_are_allowed_and_other_types_are_not(row):
+def test_defaults_are_allowed_values_and_wrong_types_are_refused(row):
     default = row.default
     names, numbers = isinstance(default, tuple), isinstance(default, list)
     assert row.checked(default) == (list(default) if names else default)
@@ -34,7 +34,7 @@ def test_defaults_are_allowed_and_other_types_are_not(row):
 
 
 @pytest.mark.parametrize("table", [simulator.PARAMETERS, arm.PARAMETERS])
-def test_parameter_names_are_unique_and_sorted_by_role(table):
+def test_parameter_names_are_unique_and_grouped_by_role(table):
     names = [row.name for row in table]
     assert len(set(names)) == len(names)
     roles = [row.role for row in table]
@@ -48,7 +48,7 @@ def test_types_of_parameters_have_the_names_of_ros():
     assert types == ["bool", "int", "double", "string", "string[]", "double[2]", "double[]"]
 
 
-def test_an_empty_list_of_names_is_read_in_each_form_that_ros_sends():
+def test_an_empty_list_of_names_is_read_in_both_forms_that_ros_sends():
     """ROS has no type for an empty list: it arrives as no value or as one empty string."""
     names = Parameter("names", (), "")
     assert names.checked(None) == names.checked([""]) == names.checked([]) == []
@@ -57,7 +57,7 @@ def test_an_empty_list_of_names_is_read_in_each_form_that_ros_sends():
         names.checked("a")
 
 
-def test_a_list_has_one_number_or_one_per_joint():
+def test_a_list_needs_one_number_or_one_number_per_joint():
     noise = per_joint("noise", 0.0, "", "rad", 0.0, 10.0)
     assert noise.checked([1]) == [1.0]
     assert noise.checked([1.0, 2.0]) == [1.0, 2.0]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""config/sros2/policy.xml: rights of running nodes, of the reference and of each role."""
+"""config/sros2/policy.xml gives each role the rights that its nodes need, and no others."""
 
 import re
 from fnmatch import fnmatchcase
@@ -15,7 +15,7 @@ from rclpy.action import get_action_server_names_and_types_by_node
 ROOT = Path(__file__).parents[3]
 RIGHTS = {"topics": ("publish", "subscribe"), "services": ("reply", "request")}
 RIGHTS["actions"] = ("execute", "call")
-#: Names that every node of ROS 2 has.
+#: Topics that every ROS 2 node has.
 OF_A_NODE = {"/rosout", "/parameter_events"}
 
 
@@ -24,7 +24,7 @@ def policy():
 
 
 def allowed(role, right):
-    """Return the patterns of full names that a role has a right to, as SROS2 reads them."""
+    """Return the full names, with wildcards, for which a role has a right such as `publish`."""
     patterns = set()
     for profile in policy().iterfind(f"enclaves/enclave[@path='/rbdyn_ros/{role}']//profile"):
         space, node = profile.get("ns").rstrip("/") + "/", profile.get("node")
@@ -56,7 +56,7 @@ def test_the_policy_file_has_the_format_of_sros2():
 
 
 def rows(node, heading):
-    """Return the first cells of the table after a heading in the reference of a node."""
+    """Return the cells of the first column of the table after a heading in a node's reference."""
     text = (ROOT / f"docs/reference/{node}.md").read_text()
     table = text[text.index(heading) :].split("\n\n")[1]
     return re.findall(r"^\| (.*?) \|", table, re.MULTILINE)[1:]  # the first row is the header
@@ -76,7 +76,7 @@ TABLES = {
 
 @pytest.mark.parametrize("space", ["/", "/left/", "/hall/left/"])
 @pytest.mark.parametrize("node", TABLES)
-def test_a_node_has_the_rights_of_its_reference(node, space):
+def test_a_node_may_use_all_topics_and_services_of_its_reference_page(node, space):
     topics, services = (rows(node, heading) for heading in TABLES[node])
     assert topics
     for cell in topics:
@@ -120,7 +120,7 @@ TYPES = "get_type_description"
 
 
 def wait_for(peer, who, topic, service):
-    """Wait until a node has opened its last topic and service."""
+    """Wait until a node `who`, (name, namespace), has opened its last topic and service."""
     node = peer.node
     peer.until(lambda: who in node.get_node_names_and_namespaces())
     peer.until(lambda: topic in names(node, "publisher", who))
@@ -128,7 +128,7 @@ def wait_for(peer, who, topic, service):
 
 
 def assert_all_allowed(node, who):
-    """Check the rights of all nodes in the namespace, with helper nodes of the role."""
+    """Check that the role allows every endpoint of all nodes in the namespace `who[1]`."""
     role, space = who
     for each in node.get_node_names_and_namespaces():
         if each[1] != space:
@@ -143,13 +143,13 @@ def assert_all_allowed(node, who):
 
 
 def names(node, kind, who):
-    """Return the names of a kind that a node has, without the parts of its actions."""
+    """Return the names of a node's publishers, subscribers or services, except its actions'."""
     found = getattr(node, f"get_{kind}_names_and_types_by_node")(*who)
     return {name for name, _ in found if "/_action/" not in name}
 
 
 def test_a_namespace_can_replace_the_star():
-    """The header of the file gives the command: sed "s|>[*]|>left/|"."""
+    """The file's header gives the command that replaces it: sed "s|>[*]|>left/|"."""
     path = ROOT / "config" / "sros2" / "policy.xml"
     names = re.findall(r">([^<>\s]+)</", path.read_text().replace(">*", ">left/"))
     assert "left/joint_states" in names
@@ -158,7 +158,7 @@ def test_a_namespace_can_replace_the_star():
     assert not any("//" in name for name in names)
 
 
-#: Services of parameters and types of every node.
+#: Services for parameters and types that every node has.
 OF_EVERY_NODE = (
     "describe_parameters",
     "get_parameter_types",
@@ -172,8 +172,8 @@ OF_EVERY_NODE = (
 
 @pytest.mark.parametrize("role", ["controller", "operator", "arm_operator", "observer"])
 @pytest.mark.parametrize("node", ["_ros2cli_4711", "_ros2cli_requester_std_srvs_SetBool"])
-def test_the_command_ros2_may_open_its_nodes(role, node):
-    """A namespace in place of the star works as well: nodes of ros2 add no namespace."""
+def test_roles_of_users_may_run_the_command_ros2(role, node):
+    """Nodes of the command ros2 have no namespace, so a namespace in the file has no effect."""
     for service in OF_EVERY_NODE:
         assert may(role, "reply", f"/{node}/{service}")
         assert not may(role, "reply", f"/left/simulator/{service}")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The life cycle that both nodes share."""
+"""The processes of both nodes start, handle signals and end cleanly."""
 
 import os
 import signal
@@ -41,7 +41,7 @@ def test_a_node_is_no_longer_loading_after_a_failed_load(domain):
         rclpy.try_shutdown()
 
 
-#: A program with a node, which ends with its input.
+#: A program with a node, which ends when its stdin is closed.
 FORGOTTEN = """
 import sys
 import rclpy
@@ -52,10 +52,10 @@ sys.stdin.read()
 """
 
 
-def test_a_message_names_the_files_that_can_block_a_start(tmp_path, monkeypatch, capsys):
+def test_a_message_names_leftover_files_that_can_block_a_start(tmp_path, monkeypatch, capsys):
     (tmp_path / "fastdds_port7002").touch()
     (tmp_path / "fastdds_port7411").write_text("of a process that runs")
-    (tmp_path / "fastdds_port7002_el").touch()  # a lock file is always empty
+    (tmp_path / "fastdds_port7002_el").touch()  # lock files are always empty
     monkeypatch.setattr(process, "MEMORY", tmp_path)
     monkeypatch.setattr(process, "FILLED", 0.01)
     said = []
@@ -67,8 +67,8 @@ def test_a_message_names_the_files_that_can_block_a_start(tmp_path, monkeypatch,
     assert said[1] == ""
 
 
-def test_the_domain_of_a_running_node_is_not_given_to_a_test(domain):
-    """A simulator left running by a developer answers tests of its domain."""
+def test_a_test_never_gets_the_domain_of_a_running_node(domain):
+    """A simulator that a developer left running would answer tests in its domain."""
     assert not is_used(domain)
     words = [sys.executable, "-c", FORGOTTEN, str(domain)]
     pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
@@ -79,7 +79,7 @@ def test_the_domain_of_a_running_node_is_not_given_to_a_test(domain):
     assert in_use
 
 
-#: A program that is interrupted, and again while it ends; its arguments are the two signals.
+#: A program that gets a first signal, and a second one while it ends; the arguments name them.
 TWICE = """
 import os, signal, sys, time
 from rbdyn_ros.ros.common.lifecycle import process
@@ -123,13 +123,13 @@ sys.exit(process.run(make, []))
 """
 
 
-def test_an_interrupted_constructor_prints_nothing():
+def test_an_interrupt_in_the_constructor_of_an_executor_prints_nothing():
     words = [sys.executable, "-c", HALF_MADE]
     done = subprocess.run(words, check=False, capture_output=True, text=True, timeout=120.0)
     assert (done.stderr, done.returncode) == ("", 0)
 
 
-#: A program in which a second signal comes while the handler of the first would hold a lock.
+#: A program in which a second signal comes while the first signal's handler holds a lock.
 LOCKED = """
 import os, signal, sys, threading, time
 from rbdyn_ros.ros.common.lifecycle import process
@@ -151,7 +151,7 @@ sys.exit(process.run(make, []))
 
 def test_a_second_signal_during_a_handler_does_not_block_the_process():
     """`ros2 launch` and `timeout` send a second signal at once."""
-    words = [sys.executable, "-c", LOCKED]  # killed after the timeout
+    words = [sys.executable, "-c", LOCKED]  # a hang ends with the timeout
     done = subprocess.run(words, check=False, timeout=60.0)
     assert done.returncode == 0
 
@@ -171,14 +171,15 @@ sys.exit(process.run(make, []))
 """
 
 
-def test_a_process_that_hangs_with_the_lock_of_python_ends():
+def test_a_process_that_holds_the_gil_forever_is_ended():
     words = [sys.executable, "-c", HELD]
     done = subprocess.run(words, check=False, capture_output=True, text=True, timeout=60.0)
     assert (done.stdout, done.stderr) == ("", TEXT)
-    assert done.returncode == 1  # the status does not report complete work
+    assert done.returncode == 1  # status 1: the end is not clean
 
 
-#: A program whose end takes three seconds, on a machine whose tasks seem to wait for processors.
+#: A program that takes 3 s to end while the pressure file reports that tasks wait for a processor,
+#: or hangs on a machine that is not busy.
 BUSY = """
 import os, signal, sys, threading, time
 from pathlib import Path
@@ -217,16 +218,16 @@ def test_a_clean_end_may_take_longer_on_a_busy_machine(tmp_path, machine, said, 
     assert (done.stderr, done.returncode) == (said, status)
 
 
-def test_the_stall_time_is_read_from_the_pressure_file(tmp_path):
+def test_the_time_of_waiting_for_processors_is_read_from_the_pressure_file(tmp_path):
     path, text = tmp_path / "pressure", np.zeros(96, np.uint8)
     path.write_text("some avg10=1.25 avg60=0.50 avg300=0.07 total=1234567\nfull total=9\n")
     file = os.open(path, os.O_RDONLY)
     assert stalled(file, text) == 1234567
-    assert stalled(-1, text) == 0  # some Linux systems lack this file
+    assert stalled(-1, text) == 0  # without the file, as on some Linux systems
     os.close(file)
 
 
-#: A program started by nohup.
+#: A program that ignores SIGHUP, as if started by nohup, and sends itself this signal.
 NOHUP = """
 import os, signal, sys, time
 from rbdyn_ros.ros.common.lifecycle import process
@@ -249,7 +250,7 @@ def test_a_hangup_is_ignored_under_nohup():
 
 
 @pytest.mark.parametrize("name", ["simulator", "arm_controller"])
-def test_help_of_a_node_starts_no_node(name, monkeypatch, capsys):
+def test_the_option_help_prints_without_starting_a_node(name, monkeypatch, capsys):
     before = {number: signal.getsignal(number) for number in SIGNALS}
     monkeypatch.setattr(sys, "argv", [name, "--help"])
     try:

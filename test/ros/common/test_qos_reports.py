@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reports of incompatible QoS between real nodes, in both executors."""
+"""Real nodes report incompatible QoS in both executors."""
 
 import pytest
 
@@ -39,7 +39,7 @@ def test_a_report_names_the_nodes_and_the_remedy(policy, nodes, publishes, words
 
 
 class Reporter:
-    """A node with a subscription and a publisher that collects its log."""
+    """A node with a subscription and a publisher; the test collects its log."""
 
     def __init__(self, domain, monkeypatch, kind):
         self.context = rclpy.Context()
@@ -52,7 +52,7 @@ class Reporter:
             self.executor = SingleThreadedExecutor(context=self.context)
         self.executor.add_node(self.node)
         self.lines = []
-        # the log itself goes to the terminal of the process
+        # the real log would go to the terminal
         monkeypatch.setattr(self.node, "get_logger", lambda: self)
         node = self.node
         self.topics = (
@@ -74,7 +74,7 @@ class Reporter:
 @pytest.fixture(params=["events", "single"])
 def reporter(request, domain, monkeypatch, peer):
     reporter = Reporter(domain, monkeypatch, request.param)
-    # the peer's until() serves the reporter too
+    # the peer's until() also spins the reporter
     spin = peer.executor.spin_once
     monkeypatch.setattr(
         peer.executor,
@@ -85,14 +85,14 @@ def reporter(request, domain, monkeypatch, peer):
     reporter.close()
 
 
-def test_each_mismatch_is_one_line_that_names_the_node(reporter, peer):
+def test_each_mismatch_is_logged_in_one_line_that_names_the_node(reporter, peer):
     peer.node.create_publisher(String, "/robot/in", BEST_EFFORT)
     peer.node.create_subscription(String, "/robot/out", id, LATCHED)
     peer.node.create_subscription(String, "/robot/out", id, PUNCTUAL)
     weak = log_line("/robot/in", QoSPolicyKind.RELIABILITY, ["/peer"], publishes=False)
     latched = log_line("/robot/out", QoSPolicyKind.DURABILITY, ["/peer"], publishes=True)
     peer.until(lambda: {weak, latched} <= set(reporter.lines))
-    # a node is reported only once, but another node is reported too
+    # each node is reported once, so a second node adds a line
     peer.node.create_publisher(String, "/robot/in", BEST_EFFORT)
     other = rclpy.create_node("other", context=peer.context)
     other.create_publisher(String, "/robot/in", BEST_EFFORT)
@@ -103,7 +103,7 @@ def test_each_mismatch_is_one_line_that_names_the_node(reporter, peer):
     other.destroy_node()
 
 
-def test_compatible_ends_are_not_reported(reporter, peer):
+def test_compatible_publishers_and_subscribers_are_not_reported(reporter, peer):
     heard = peer.collect(String, "/robot/out")
     talker = peer.publisher(String, "/robot/in")
     peer.until(lambda: reporter.topics[1].get_subscription_count() == 1)

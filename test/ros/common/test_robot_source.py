@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The robot of a node: from a file with its xacro arguments, a parameter or a topic."""
+"""A node finds its robot by a file, xacro arguments and the parameter `scene`."""
 
 import threading
 from types import SimpleNamespace
@@ -22,7 +22,7 @@ ARM = """<robot name="arm" xmlns:xacro="http://www.ros.org/wiki/xacro">
 
 @pytest.fixture
 def found(tmp_path):
-    """Return the function found(suffix, **values), which reads the robot from parameters."""
+    """Return found(suffix, **values), which reads a robot's file with these parameters."""
 
     def find_robot(suffix=".xacro", **given):
         path = tmp_path / f"arm{suffix}"
@@ -53,7 +53,7 @@ def test_arguments_without_a_xacro_file_are_refused(found):
         found(urdf="", robot_description=ARM, xacro_args=["prefix:=left_"])
 
 
-def test_the_parameter_scene_must_name_a_scene_file(found, tmp_path):
+def test_the_parameter_scene_must_be_the_path_of_a_scene_file(found, tmp_path):
     with refused(ParameterError, "bad-scene", element="scene"):
         found(".urdf", scene=str(tmp_path / "arm.urdf"), xacro_args=[])
     with refused(DescriptionError, "no-such-file"):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Every signal stops a node within two seconds, and an arm gets no more efforts.
+"""Every signal stops a node within two seconds, and its arm gets no more efforts.
 
 `make test ARGS="test/ros/common/test_stops_by_signal.py --stops 2000 -s -n0"` takes about an hour.
 """
@@ -39,21 +39,21 @@ from rbdyn_ros.ros.common.lifecycle.stop import TEXT
 from rbdyn_ros.ros.common.parsing.convert import time_message
 from rbdyn_ros.share import bundled_robot
 
-#: Bounds on an idle machine: until the end [s], and states that still get an effort.
+#: On an idle machine: longest time until the end [s], and number of states still answered.
 END, LAST_EFFORT = 2.0, 5
-#: Time is counted in naps, like in the node: a pause of all processes does not count [s].
+#: The test counts time in sleeps of this length [s], so pauses of the machine do not count.
 NAP = 0.01
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-#: A process that has not ended after this time hangs [s].
+#: A process that has not ended after this time counts as hanging [s].
 HANGS = 30.0
-#: Time for which a process is stopped [s].
+#: Time for which SIGSTOP stops a process [s].
 PAUSE = 0.9
 #: Longest time between two signals [s].
 APART = 0.05
 ROBOT = bundled_robot("seven_dof_arm")
 START = {"shoulder_pitch": 0.5, "elbow_pitch": 0.7, "wrist_pitch": 0.4}
 RATE = 250
-#: The end of a complete file. Source: https://mcap.dev/spec
+#: Last bytes of a complete MCAP file. Source: https://mcap.dev/spec
 MAGIC = b"\x89MCAP0\r\n"
 DEEP = QoSProfile(depth=1000)
 
@@ -83,8 +83,8 @@ TrajectoryController.try_arm, ArmTopics.stop = slow_try_arm, stop_topics
 arm_controller()
 """,
 }
-#: Put the process into its own group, as ros2 launch does with its nodes, and handle signals by
-#: default: under nohup or behind `&` pytest ignores them.
+#: Put the process into its own group, as ros2 launch does, and reset the handlers of signals:
+#: pytest ignores signals if it runs under nohup or behind `&`.
 PRELUDE = """
 import os, signal
 os.setpgid(0, 0)
@@ -107,7 +107,7 @@ class Stall:
         self._first = sum(self._last.values())
 
     def update(self):
-        """Read the times; the times of threads that have ended do not change."""
+        """Read the times of all threads; a thread that has ended keeps its last time."""
         with suppress(FileNotFoundError, ProcessLookupError):
             for file in self._tasks.glob("*/schedstat"):
                 self._last[file] = int(file.read_text().split()[1]) * 1e-9
@@ -118,7 +118,7 @@ class Stall:
 
 
 class Driver:
-    """An arm at rest with the clock of the test, which publishes states and stores commands."""
+    """An arm at rest, which publishes states with the clock of the test and stores commands."""
 
     def __init__(self, peer, space):
         m = rb.load_urdf(ROBOT)
@@ -128,7 +128,7 @@ class Driver:
         Arm(m).gravity_effort(qpos, effort)
         self._state.position, self._state.effort = qpos.tolist(), effort.tolist()
         self._state.velocity = [0.0] * m.nv
-        self.states, self.commands = [], []  # stamps, and stamps of the answered states [s]
+        self.states, self.commands = [], []  # stamps of states and of commands [s]
         self._node = rclpy.create_node("driver", namespace=space, context=peer.context)
         self._publisher = self._node.create_publisher(JointState, "joint_states", 10)
         self._node.create_subscription(JointState, "joint_commands", self._take, DEEP)
@@ -164,7 +164,7 @@ class Driver:
 
 
 class Storm:
-    """A helper that starts and stops nodes, each in its own namespace."""
+    """Starts and stops nodes, each in its own namespace, and stores the times of their ends."""
 
     def __init__(self, peer, folder, domain, seed):
         self.peer, self.folder, self.domain = peer, folder, domain
@@ -172,7 +172,7 @@ class Storm:
         self.times, self.by_force, self.process = {}, 0, None
 
     def start(self, entry, fresh=False, environment=None, **parameters):
-        """Start a node; return its namespace."""
+        """Start a node of ENTRIES with these parameters; return its namespace."""
         number = next(self.count)
         space = f"/s{number}"
         self.log = self.folder / f"log_storm{number}.txt"
@@ -204,11 +204,11 @@ class Storm:
         self.until(lambda: words in self.text())
 
     def stop(self, phase, before=lambda: None, stall=None):
-        """Send one to three signals until the node has ended.
+        """Send one to three signals and wait for the end of the node; fail if the end is late.
 
         Returns:
-            The time of the first signal, and for how long the node waited for a processor [s],
-            since then or since `stall` was made.
+            The time of the first signal [s], and the time for which the node waited for a
+            processor [s], counted from the first signal or from the making of `stall`.
         """
         pauses = [0.0, *(self.random.uniform(0.0, APART) for _ in range(self.random.randrange(3)))]
         send = self.random.choice((os.kill, os.killpg))
@@ -241,7 +241,7 @@ class Storm:
             self.peer.node.destroy_client(client)
 
     def report(self):
-        """Print the times of each phase [s], also as counted in naps."""
+        """Print the times until the end in each phase [s], by the clock and in counted sleeps."""
         print()
         for phase, times in self.times.items():
             (took, counted), worst = np.median(times, axis=0), np.max(times, axis=0)
@@ -263,7 +263,7 @@ def storm(peer, tmp_path, domain, request):
     storm.report()
 
 
-# the phases: each starts a node, stops it, and checks its other requirements
+# Phases: each function starts a node, stops it in one phase, and checks its end.
 
 
 def starting(storm):
@@ -275,7 +275,7 @@ def starting(storm):
 
 
 def compiling(storm):
-    """Stop a node while LLVM compiles, in the node and in the process that compiles the loop."""
+    """Stop a node while the engine is compiled, in the node and in its helper process."""
     folder = storm.folder / f"cache{next(storm.count)}"
     storm.start("simulator", environment={"XDG_CACHE_HOME": str(folder)})
     storm.wait_for("compiling the engine")
@@ -302,14 +302,14 @@ def recording(storm):
     storm.wait_for("simulating '")
     time.sleep(storm.random.uniform(0.1, 0.3))
     storm.stop("recording")
-    assert path.read_bytes().endswith(MAGIC)  # the index behind the messages is complete
+    assert path.read_bytes().endswith(MAGIC)  # the index at the end of the file is complete
     assert (np.diff(read_run(path).time) > 0.0).all()
     assert f"recorded {path}" in storm.text()
     path.unlink()
 
 
 def answering(storm):
-    """Stop a node while one service steps for a long time and others wait."""
+    """Stop a node while one service makes many steps and other requests wait."""
     space = storm.start("simulator", start_paused="true")
     storm.wait_for("simulating '")
     step = storm.peer.client(StepSimulation, f"{space}/simulator/step_simulation")
@@ -346,7 +346,7 @@ def shutting_down(storm):
 def armed(storm):
     with armed_arm(storm, state_timeout=1.0, simulated_clock="true") as driver:
         first, stalled = storm.stop("armed")
-        time.sleep(0.02)  # messages may be under way
+        time.sleep(0.02)  # the last commands may still arrive
         late = driver.states_between(first, max(driver.commands))
         assert late <= LAST_EFFORT + RATE * stalled, (late, stalled)
         assert "shut down while armed" in storm.text() or TEXT in storm.text()
@@ -354,7 +354,7 @@ def armed(storm):
 
 @contextmanager
 def armed_arm(storm, **given):
-    """Start a controller and arm it; yield the driver of the arm."""
+    """Start a controller, arm its arm, and yield the Driver of this arm."""
     given |= {"dry_run": "false", "mode": "gravity", "arm_without_effort": "true"}
     given["start_up_test"] = "false"  # the arm is a stand-in that does not move
     space = storm.start("arm_controller", **given)
@@ -371,7 +371,7 @@ def armed_arm(storm, **given):
 
 
 def arm_it(storm, client):
-    """Arm the arm as soon as its efforts are known; a busy machine may lose an answer."""
+    """Repeat the request to arm until it succeeds."""
     answers = []
 
     def ask():
@@ -382,19 +382,19 @@ def arm_it(storm, client):
     storm.peer.repeat(ask, lambda: any(answers), 0.1)
 
 
-#: The phases and the number of their repetitions.
+#: For each phase: how often a cycle of stops has it.
 PHASES = {starting: 1, configuring: 2, running: 1, recording: 1, answering: 1, shutting_down: 1}
 PHASES |= {armed: 3, compiling: 1}
 
 
-def test_a_process_that_is_stopped_and_continued_repeatedly_keeps_working(storm, request):
+def test_signals_in_every_phase_end_a_node_in_time(storm, request):
     count = request.config.getoption("--stops")
     turns = [*PHASES, *(phase for phase, often in PHASES.items() for _ in range(often - 1))]
     for phase in itertools.islice(itertools.cycle(turns), count):
         phase(storm)
 
 
-def test_an_arm_answers_its_calls_before_it_ends(storm):
+def test_an_arm_controller_answers_a_running_request_before_it_ends(storm):
     space = storm.start("slow_arm_controller")
     storm.wait_for("idle; disarmed")
     arm = storm.peer.client(Trigger, f"{space}/arm_controller/arm")
@@ -406,8 +406,8 @@ def test_an_arm_answers_its_calls_before_it_ends(storm):
 
 
 @pytest.mark.parametrize("ends", [False, True])
-def test_a_process_that_was_stopped_sends_no_old_efforts(storm, ends):
-    """The process was stopped, as by Ctrl-Z, or the machine slept: its data is old."""
+def test_a_controller_sends_no_old_efforts_after_its_process_was_paused(storm, ends):
+    """After Ctrl-Z or a sleep of the machine, waiting states are old."""
     with armed_arm(storm, state_timeout=PAUSE / 3) as driver:
         os.kill(storm.process.pid, signal.SIGSTOP)
         stopped = time.monotonic()
@@ -429,8 +429,8 @@ def test_a_process_that_was_stopped_sends_no_old_efforts(storm, ends):
 
 
 @pytest.mark.parametrize("entry", ["simulator", "arm_controller"])
-def test_a_second_start_names_the_process_that_hangs(simulate, control, entry):
-    """A stopped process does not answer, so its claim on topics ends."""
+def test_a_second_start_names_the_process_that_already_runs(simulate, control, entry):
+    """A stopped process does not answer, so the second start searches the list of processes."""
     robot = "-p", f"urdf:={ROBOT}"
     begin = {
         "simulator": lambda wait: simulate("--ros-args", *robot, entry="node", wait=wait),

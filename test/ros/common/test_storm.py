@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Many requests at once: each gets an answer, even if all came while the server was busy."""
+"""A busy server later answers each of many requests."""
 
 import threading
 
@@ -19,11 +19,11 @@ STORM = 1900
 
 
 def storm(peer, name, begin_to_serve):
-    """Send requests, then let them be served; return the answers."""
-    # the queue of a client has room for 10 requests and 10 answers by default
+    """Send STORM requests, then call begin_to_serve(); return the answers."""
+    # the default depth of 10 would drop requests and answers
     client = peer.node.create_client(Trigger, name, qos_profile=QoSProfile(depth=STORM))
     peer.until(client.service_is_ready)
-    peer.spin(0.3)  # the server must discover the client, too
+    peer.spin(0.3)  # discovery of the client by the server
     answers, quiet = [], 0
     for _ in range(STORM):
         client.call_async(Trigger.Request()).add_done_callback(answers.append)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Messages of joint_trajectory: their conversion and their refusals."""
+"""Messages on joint_trajectory become trajectories or are refused."""
 
 import math
 from array import array
@@ -26,7 +26,7 @@ NOW = 20 * SECOND
 
 
 def robot():
-    """Return a lift from -1 to 2 with speed 4, a turn without limits, and a jaw that mimics it."""
+    """Return lift (positions -1 to 2, speed 4), turn (no limits), and jaw, which mimics turn."""
     builder = rb.SystemBuilder("two")
     for name in ("lift", "turn", "jaw"):
         builder.body(f"{name}_body", BOX)
@@ -60,7 +60,7 @@ def message(names, *points, stamp=0.0):
     return built
 
 
-def test_a_trajectory_of_positions_alone_has_order_1(parser):
+def test_points_with_positions_only_are_joined_by_straight_lines(parser):
     names = ["turn", "lift"]
     found = parser.parse(message(names, point(0.5, [1, 2]), point(1.25, [-3, 0])), NOW)
     assert isinstance(found, TrajectoryOrder), found
@@ -71,7 +71,7 @@ def test_a_trajectory_of_positions_alone_has_order_1(parser):
     assert found.velocities.tolist() == found.accelerations.tolist() == [[0.0, 0.0]] * 2
 
 
-def test_velocities_make_a_path_cubic_and_accelerations_quintic(parser):
+def test_points_with_velocities_give_cubics_and_with_accelerations_quintics(parser):
     cubic = [point(0.0, [0.0], [1.0]), point(1.0, [0.5], [0.0])]
     found = parser.parse(message(["lift"], *cubic), NOW)
     assert (found.order, found.times[0], found.velocities.tolist()) == (3, 0.0, [[1.0], [0.0]])
@@ -135,17 +135,17 @@ REFUSED = [
 
 
 @pytest.mark.parametrize("built", REFUSED, ids=range(len(REFUSED)))
-def test_bad_trajectories_are_refused(parser, built):
+def test_invalid_messages_of_trajectories_are_refused(parser, built):
     with refused(rb.RbdynError, "request"):
         parser.parse(built, NOW)
 
 
-def test_positions_may_exceed_a_limit_by_rounding(parser):
+def test_positions_may_exceed_a_limit_by_a_rounding_error(parser):
     at_limits = message(["lift"], point(0.0, [2.0 + 5e-10]), point(0.75, [-1.0 - 5e-10]))
     assert parser.parse(at_limits, NOW).positions[0, 0] == 2.0 + 5e-10
 
 
-def test_the_number_of_points_is_bounded(parser):
+def test_a_trajectory_with_too_many_points_is_refused(parser):
     same = point(0.0, [0.0])
     with refused(rb.RbdynError, "request"):
         parser.parse(message(["lift"], *[same] * (MOST_POINTS + 1)), NOW)
@@ -162,7 +162,7 @@ def trajectory(order, times, *rows):
 
 
 def test_the_reference_follows_polynomials_exactly():
-    """Polynomials of degree 1, 3 and 5 come back from their values at the points."""
+    """Points on a polynomial of degree 1, 3 or 5 give this polynomial as the reference."""
     for order in (1, 3, 5):
         p = np.polynomial.Polynomial(np.arange(1.0, order + 2.0))
         derivatives = (p, p.deriv(1), p.deriv(2))

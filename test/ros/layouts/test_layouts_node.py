@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A simulator publishes every topic in the files of `rbdyn layout`, with the type named there."""
+"""A simulator publishes every topic in the layouts of `rbdyn layout`, with the right type."""
 
 import importlib
 import json
@@ -45,8 +45,8 @@ sensors:
   tracker: {{type: pose, link: laser}}
   gauge: {{type: joint_torque, joint: turn}}
 """
-#: Display classes and the types of their messages, from plugins_description.xml of
-#: rviz_default_plugins and the displays of TF and RobotModel.
+#: Message types of RViz's display classes. Sources: plugins_description.xml of
+#: rviz_default_plugins, and the code of the displays TF and RobotModel.
 RVIZ = {
     "Image": "sensor_msgs/msg/Image",
     "LaserScan": "sensor_msgs/msg/LaserScan",
@@ -63,7 +63,7 @@ PANELS = {"3D", "DiagnosticSummary", "Image", "Plot"}
 
 @pytest.fixture(scope="module")
 def mast(tmp_path_factory):
-    """Return the files of a robot with all sensors."""
+    """Return the URDF file and the sensor file of a robot with every kind of sensor."""
     folder = tmp_path_factory.mktemp("mast")
     robot, sensors = folder / "mast.urdf", folder / "sensors.yaml"
     robot.write_text(ROBOT)
@@ -73,7 +73,7 @@ def mast(tmp_path_factory):
 
 @pytest.fixture(params=["", "left"])
 def written(request, mast, tmp_path):
-    """Return the layouts of RViz and Foxglove, and the namespace."""
+    """Return the written layouts of RViz and Foxglove, and their namespace."""
     robot, sensors = mast
     for name in ("mast.rviz", "mast.json"):
         words = ["layout", robot, tmp_path / name, "--sensors", sensors]
@@ -84,7 +84,7 @@ def written(request, mast, tmp_path):
 
 
 def rviz_topics(rviz):
-    """Return the topics of the displays, each with the message type of its display."""
+    """Return the message type of each topic in an RViz layout, by the class of its display."""
     found = {}
     for display in rviz["Visualization Manager"]["Displays"]:
         kind = display["Class"].removeprefix("rviz_default_plugins/")
@@ -95,7 +95,7 @@ def rviz_topics(rviz):
 
 
 def foxglove_topics(layout):
-    """Return the topics of all panels, without types."""
+    """Return the topics of all panels in a Foxglove layout."""
     found = set()
     for key, panel in layout["configById"].items():
         assert key.split("!")[0] in PANELS
@@ -136,17 +136,17 @@ def test_the_simulator_publishes_every_topic(written, mast, simulate, peer):
     ]
 
 
-def test_rviz_gets_messages_of_the_publishers(written):
+def test_rviz_uses_qos_that_is_compatible_with_the_publishers(written):
     rviz, _, _ = written
     for display in rviz["Visualization Manager"]["Displays"]:
         if description := display.get("Description Topic"):
             assert description["Durability Policy"] == "Transient Local"
         if topic := display.get("Topic"):
-            assert topic["Durability Policy"] == "Volatile"  # these topics keep no old messages
+            assert topic["Durability Policy"] == "Volatile"  # as published
     assert rviz["Visualization Manager"]["Global Options"]["Fixed Frame"] == "world"
 
 
-def test_every_panel_is_once_in_the_layout(written):
+def test_every_panel_appears_once_in_the_layout(written):
     _, layout, _ = written
 
     def names(tree):
@@ -206,7 +206,7 @@ def test_a_layout_uses_the_namespace_and_the_frame_prefix(tmp_path):
     rviz, _ = layout(tmp_path, *words, name="p.rviz")
     displays = rviz["Visualization Manager"]["Displays"]
     (model,) = [x for x in displays if x["Class"].endswith("/RobotModel")]
-    assert model["TF Prefix"] == "left"  # RViz adds the slash
+    assert model["TF Prefix"] == "left"  # RViz appends the slash
 
 
 @pytest.mark.parametrize(
@@ -238,7 +238,7 @@ def scene(folder, robots):
 
 
 def fields(message, path):
-    """Return the number of a message that a PlotJuggler series names, below the topic."""
+    """Return the number in a message to which the path of a PlotJuggler series leads."""
     for part in path.split("/"):
         message = getattr(message, part)
     return message
@@ -249,7 +249,7 @@ def message_class(kind):
     return getattr(importlib.import_module(f"{package}.msg"), name)
 
 
-def test_plotjuggler_gets_the_series_of_the_messages(mast, tmp_path, simulate, peer):
+def test_every_series_of_plotjuggler_exists_in_the_messages(mast, tmp_path, simulate, peer):
     robot, sensors = mast
     words = "--sensors", sensors, "--namespace", "left", "--floating-base"
     assert run("layout", robot, tmp_path / "p.xml", *words).returncode == 0

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The message packages that ROS 2 from PyPI lacks are built once from their sources."""
+"""Message packages that ROS 2 from PyPI lacks are built from their sources, once."""
 
 import re
 import sys
@@ -13,13 +13,13 @@ from rbdyn_ros.ros.messages import build, sources
 from rbdyn_ros.ros.messages.sources import LISTS, package_folders, package_names, write_package
 from rbdyn_ros.share import share_dir
 
-#: For a build that another thread waits for: it limits a hang only [s].
+#: Time limit in case a build hangs [s].
 PATIENCE = 60.0
 
 
 @pytest.fixture
 def environment(monkeypatch, tmp_path):
-    """Make an environment with wheels of ROS 2 and all tools, and without the packages."""
+    """Fake an environment with wheels of ROS 2 and all build tools; return its prefix."""
     prefix = tmp_path / "prefix"
     (prefix / "share" / "rosidl_default_generators").mkdir(parents=True)
     (prefix / "share" / "rbdyn_interfaces").mkdir()
@@ -33,7 +33,7 @@ def environment(monkeypatch, tmp_path):
 
 
 @pytest.mark.parametrize("name", ["control_msgs", "simulation_interfaces", "tf2_msgs"])
-def test_field_lists_become_packages(name, tmp_path):
+def test_packages_are_written_from_field_lists(name, tmp_path):
     source = LISTS / f"{name}.ini"
     assert write_package(source, tmp_path) == tmp_path / name
     written = {path.relative_to(tmp_path / name).as_posix() for path in tmp_path.rglob("*.*")}
@@ -45,21 +45,21 @@ def test_field_lists_become_packages(name, tmp_path):
         assert text.count("---") == {"msg": 0, "srv": 1, "action": 2}[kind]
 
 
-def test_all_packages_are_built(tmp_path):
+def test_package_folders_writes_the_sources_of_all_packages(tmp_path):
     folders = package_folders(tmp_path)
     assert [folder.name for folder in folders] == package_names()
     assert folders[0] == share_dir() / "rbdyn_interfaces"
     assert all((folder / "CMakeLists.txt").is_file() for folder in folders)
 
 
-def test_an_installed_ros_builds_nothing(environment, monkeypatch):
+def test_nothing_is_built_if_ros_is_installed(environment, monkeypatch):
     monkeypatch.setattr(build, "rclpy_is_a_wheel", lambda: False)
-    monkeypatch.setattr(build, "build", lambda _: pytest.fail("it builds"))
+    monkeypatch.setattr(build, "build", lambda _: pytest.fail("a package is built"))
     build.provide()
 
 
 @pytest.mark.parametrize(("stamp", "count"), [("versions of today\n", 0), ("others\n", 1)])
-def test_messages_are_built_again_for_other_versions_only(environment, monkeypatch, stamp, count):
+def test_messages_are_built_again_only_for_other_versions(environment, monkeypatch, stamp, count):
     built = []
     build.STAMP.write_text(stamp)
     monkeypatch.setattr(build, "build", built.append)
@@ -67,7 +67,7 @@ def test_messages_are_built_again_for_other_versions_only(environment, monkeypat
     assert len(built) == count
 
 
-def test_changed_fields_change_the_version(monkeypatch, tmp_path):
+def test_changed_fields_of_messages_change_the_versions(monkeypatch, tmp_path):
     before = build._versions()
     assert before == build._versions()
     for path in LISTS.glob("*.ini"):
@@ -76,8 +76,8 @@ def test_changed_fields_change_the_version(monkeypatch, tmp_path):
     assert build._versions() != before
 
 
-def test_files_of_an_older_build_are_replaced_and_never_overwritten(environment, monkeypatch):
-    """A node may be using its libraries."""
+def test_files_of_an_older_build_are_deleted_instead_of_overwritten(environment, monkeypatch):
+    """A running node may have opened the older libraries."""
     packages = environment / "packages"
     monkeypatch.setattr(build.sysconfig, "get_path", lambda _: str(packages))
     old = [
@@ -95,7 +95,7 @@ def test_files_of_an_older_build_are_replaced_and_never_overwritten(environment,
 
 
 def test_two_processes_that_start_at_once_build_once(environment, monkeypatch):
-    """A file is locked by the process that opened it, so two threads act as two processes."""
+    """Two threads stand for the processes: each opens the lock file itself."""
     waits, built = threading.Event(), []
 
     def compile_until_the_other_waits(lock):
@@ -127,7 +127,7 @@ def test_a_missing_compiler_is_reported(environment, monkeypatch, capsys):
     assert "rbdyn_interfaces" in said
 
 
-def test_missing_tools_of_the_extra_are_reported(environment):
+def test_the_report_of_missing_build_tools_names_the_extra(environment):
     (environment / "share" / "rosidl_default_generators").rmdir()
     with refused(rb.RbdynError, "messages-not-built") as refusal:
         build.build(0)
@@ -141,8 +141,10 @@ def test_missing_headers_of_python_are_reported(environment, monkeypatch, tmp_pa
     assert f"sudo apt install python3.{sys.version_info[1]}-dev" in str(refusal.value)
 
 
-def test_a_copy_without_the_sources_leaves_the_built_packages(environment, monkeypatch, tmp_path):
-    """A copy of the Python package alone may run in the environment of a checkout."""
+def test_a_copy_without_message_sources_keeps_the_built_packages(
+    environment, monkeypatch, tmp_path
+):
+    """A copy of the Python package without sources may use the environment of a checkout."""
     build.STAMP.write_text("versions of the checkout\n")
     monkeypatch.setattr(sources, "share_dir", lambda: tmp_path)
     with refused(rb.RbdynError, "messages-not-built") as refusal:
@@ -151,7 +153,7 @@ def test_a_copy_without_the_sources_leaves_the_built_packages(environment, monke
     assert build.STAMP.is_file()
 
 
-def test_a_build_that_fails_names_its_log(environment):
+def test_the_error_of_a_failed_build_names_the_log_file(environment):
     build.BUILD.mkdir()
     log = build.BUILD / "tf2_msgs.log"
     with (

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`rbdyn moveit`: a package of MoveIt, read back by Pinocchio, urdf_parser_py and our readers."""
+"""Pinocchio, urdf_parser_py and our readers can read the packages of `rbdyn moveit`."""
 
 import ast
 import re
@@ -27,7 +27,7 @@ PANDA_JOINTS = [f"panda_joint{k}" for k in range(1, 8)]
 
 
 def urdf(joints, links):
-    """Return a robot of joints given as (name, type, parent, child)."""
+    """Return the URDF of a robot; its joints are given as (name, type, parent, child)."""
     rows = "".join(
         f'<joint name="{name}" type="{kind}"><parent link="{parent}"/><child link="{child}"/>'
         f'<axis xyz="0 1 0"/>{LIMIT}</joint>'
@@ -44,7 +44,7 @@ def write(folder, joints, links):
 
 
 class Package:
-    """A written package."""
+    """A package that `rbdyn moveit` has written into a folder."""
 
     def __init__(self, folder, *words):
         done = run("moveit", words[0], folder, "--samples", 100, *words[1:])
@@ -88,8 +88,8 @@ def package(request):
     return request.getfixturevalue(request.param)
 
 
-def test_the_arm_is_the_chain_of_the_controller(package):
-    """urdf_parser_py finds the joints between the ends of the group."""
+def test_the_controller_has_the_joints_of_the_chain_in_the_srdf(package):
+    """urdf_parser_py finds the joints between the base link and the tip link of the chain."""
     robot = URDF.from_xml_string(package.urdf.read_bytes())
     (chain,) = package.tags("chain")
     names = robot.get_chain(chain["base_link"], chain["tip_link"], links=False)
@@ -100,25 +100,25 @@ def test_the_arm_is_the_chain_of_the_controller(package):
     assert ours["joints"] == moving
 
 
-def test_limits_match_the_urdf(package):
+def test_joint_limits_yaml_has_the_velocity_limits_of_the_urdf(package):
     joints = URDF.from_xml_string(package.urdf.read_bytes()).joint_map
     limits = package.yaml("joint_limits")["joint_limits"]
     for name, row in limits.items():
         assert row["max_velocity"] == joints[name].limit.velocity
         assert row["has_velocity_limits"] is True
         assert row["has_acceleration_limits"] is False
-        # a ROS parameter of type double refuses an integer
+        # YAML must say 1.0, as a parameter of type double refuses the integer 1
         assert all(type(value) is float for key, value in row.items() if key.startswith("max"))
 
 
 def test_joint_limits_yaml_does_not_change_the_limits_of_the_robot(panda):
-    """The nodes read joint_limits.yaml beside the URDF: it must not narrow the robot."""
+    """The package's joint_limits.yaml lies beside its URDF, so our readers read both."""
     m, original = rb.load_urdf(panda.urdf), rb.load_urdf(find("panda.urdf"))
     for name in ("jnt_velocity", "jnt_acceleration", "jnt_jerk", "jnt_range", "jnt_effort"):
         np.testing.assert_array_equal(getattr(m, name), getattr(original, name))
 
 
-def test_limits_of_acceleration_and_jerk_are_kept(tmp_path):
+def test_limits_of_acceleration_and_jerk_reach_the_package(tmp_path):
     path = write(tmp_path, [("a", "revolute", "base", "one")], ["base", "one"])
     text = path.read_text().replace("<robot ", '<robot version="1.2" ')
     path.write_text(text.replace('velocity="2"', 'velocity="2" acceleration="3" jerk="40"'))
@@ -133,7 +133,7 @@ def test_limits_of_acceleration_and_jerk_are_kept(tmp_path):
     }
 
 
-def test_pinocchio_reads_states_and_pairs(package):
+def test_pinocchio_reads_states_and_disabled_pairs_from_the_srdf(package):
     pin = pytest.importorskip("pinocchio")
     model = pin.buildModelFromUrdf(str(package.urdf))
     folders = [str(package.folder.parent)]
@@ -156,7 +156,7 @@ def test_pinocchio_reads_states_and_pairs(package):
             assert q[at] == float(joint.get("value"))
 
 
-def test_the_states_of_the_srdf_are_keyframes_of_the_loaded_robot(package):
+def test_the_states_in_the_srdf_become_keyframes_of_the_loaded_robot(package):
     m = rb.load_urdf(package.urdf)
     assert {row["name"] for row in package.tags("group_state")} == set(m.key_names)
     assert not [f for f in m.findings if f.severity == "warning" and "srdf" in f.element]
@@ -179,12 +179,12 @@ def test_the_gripper_is_the_end_effector_of_the_arm(panda):
     managed = panda.yaml("moveit_controllers")["moveit_simple_controller_manager"]
     assert managed["controller_names"] == ["arm_controller", "simulator"]
     assert managed["simulator"]["joints"] == ["panda_finger_joint1"]
-    assert managed["simulator"]["max_effort"] > 0.0  # the node refuses 0
+    assert managed["simulator"]["max_effort"] > 0.0  # the action refuses an effort of 0
     states = {row["name"]: row["group"] for row in panda.tags("group_state")}
     assert states == {"default": "arm", "open": "gripper", "closed": "gripper"}
 
 
-def test_pairs_of_the_robots_own_srdf_stay_disabled(panda):
+def test_pairs_that_the_robots_own_srdf_disables_stay_disabled(panda):
     own = find("panda.urdf").parents[1] / "srdf" / "panda.srdf"
     rows = ET.parse(own).getroot().iter("disable_collisions")
     pairs = {frozenset((row.get("link1"), row.get("link2"))) for row in rows}
@@ -197,13 +197,13 @@ def test_a_robot_without_gripper_has_one_controller(ur5):
     assert [row["name"] for row in ur5.tags("group")] == ["arm"]
     (chain,) = ur5.tags("chain")
     assert chain == {"base_link": "base_link", "tip_link": "tool0"}
-    assert not ur5.tags("virtual_joint")  # the root link is the world
+    assert not ur5.tags("virtual_joint")  # its root link already is the world
     managed = ur5.yaml("moveit_controllers")["moveit_simple_controller_manager"]
     assert managed["controller_names"] == ["arm_controller"]
     assert "grippers" not in ur5.yaml("simulator")["simulator"]["ros__parameters"]
 
 
-def test_the_srdf_fixes_the_root_in_the_world(panda):
+def test_the_srdf_fixes_the_root_link_to_the_world(panda):
     assert panda.tags("virtual_joint") == [
         {
             "name": "world_joint",
@@ -215,7 +215,7 @@ def test_the_srdf_fixes_the_root_in_the_world(panda):
 
 
 @pytest.mark.parametrize("node", ["simulator", "arm_controller"])
-def test_the_nodes_declare_their_parameters(package, node):
+def test_the_nodes_know_all_parameters_in_the_package(package, node):
     table = {"simulator": simulator_parameters, "arm_controller": arm_parameters}[node]
     known = {parameter.name: parameter for parameter in table.PARAMETERS}
     given = package.yaml(node)[node]["ros__parameters"]
@@ -224,7 +224,7 @@ def test_the_nodes_declare_their_parameters(package, node):
         known[name].checked(tuple(value) if isinstance(value, list) else value)
 
 
-def test_every_file_is_filled_in_and_readable(package):
+def test_every_file_of_the_package_is_complete_and_readable(package):
     names = {p.relative_to(package.folder).as_posix() for p in package.folder.rglob("*")}
     assert {"package.xml", "CMakeLists.txt", ".setup_assistant", "config/moveit.rviz"} <= names
     for path in (*files(package, "config"), *files(package, "launch")):
@@ -244,7 +244,7 @@ def test_every_file_is_filled_in_and_readable(package):
     assert display["Planning Request"]["Planning Group"] == "arm"
 
 
-def test_meshes_that_ros_does_not_find_are_copied(panda):
+def test_meshes_that_are_in_no_ros_package_are_copied(panda):
     names = {e.get("filename") for e in ET.parse(panda.urdf).getroot().iter("mesh")}
     start = "package://panda_moveit_config/meshes/"
     assert names
@@ -260,7 +260,7 @@ def test_meshes_that_ros_does_not_find_are_copied(panda):
     assert m.ngeomlink == rb.load_urdf(find("panda.urdf"), contact=True).ngeomlink
 
 
-def test_meshes_of_an_installed_package_keep_their_names(tmp_path, monkeypatch):
+def test_meshes_of_an_installed_package_keep_their_uris(tmp_path, monkeypatch):
     (tmp_path / "prefix" / "share" / "example-robot-data").mkdir(parents=True)
     monkeypatch.setenv("AMENT_PREFIX_PATH", str(tmp_path / "prefix"))
     found = Package(tmp_path / "panda_moveit_config", find("panda.urdf"))
@@ -271,8 +271,8 @@ def test_meshes_of_an_installed_package_keep_their_names(tmp_path, monkeypatch):
     assert "<exec_depend>example-robot-data</exec_depend>" in manifest
 
 
-def test_a_state_is_within_limits_that_exclude_zero(tmp_path):
-    """The simulator starts there, and MoveIt does not plan from a state beyond its limits."""
+def test_the_default_state_is_within_limits_that_exclude_zero(tmp_path):
+    """The simulator starts in this state, and MoveIt plans only from states within the limits."""
     joints = [("a", "revolute", "base", "one")]
     path = write(tmp_path, joints, ["base", "one"])
     path.write_text(path.read_text().replace('lower="-1"', 'lower="0.25"'))
@@ -288,7 +288,7 @@ SRDF = """<robot name="robot">
 <group_state name="up" group="arm"><joint name="a" value="0.75"/></group_state></robot>"""
 
 
-def test_states_of_the_hand_are_not_states_of_the_arm(tmp_path):
+def test_states_of_the_hand_are_not_written_as_states_of_the_arm(tmp_path):
     path = write(tmp_path, JAWS, ["base", "one", "finger"])
     beside = path.with_suffix(".srdf")
     for name, text, states, start in (
@@ -307,7 +307,7 @@ def test_states_of_the_hand_are_not_states_of_the_arm(tmp_path):
 
 
 def test_a_pair_that_the_srdf_enables_is_checked(tmp_path):
-    """The spheres never meet, so samples alone would disable the pair."""
+    """The spheres never touch, so sampling alone would disable the pair."""
     ball = '<collision><geometry><sphere radius="0.01"/></geometry></collision>'
     path = write(tmp_path, [*ARM, ("b", "revolute", "one", "two")], ["base", "one", "two"])
     text = path.read_text().replace(BRICK, BRICK + ball)
@@ -322,7 +322,7 @@ def test_a_pair_that_the_srdf_enables_is_checked(tmp_path):
 
 
 def meshed(folder, *names):
-    """Return a robot with meshes; the files are tetrahedra of different sizes."""
+    """Write the URDF of a robot with visual meshes of these names; return its path."""
     shapes = "".join(
         f"<visual><geometry><mesh filename='{name}'/></geometry></visual>" for name in names
     )
@@ -337,7 +337,7 @@ def put(folder, *names):
         (folder / name).write_text(f"solid {k}\nendsolid {k}\n")
 
 
-def test_copies_of_meshes_have_unique_plain_names(tmp_path):
+def test_copied_meshes_get_unique_names_without_special_characters(tmp_path):
     names = ["w/2/s.stl", "x/m/s.stl", "y/m/s.stl", "z/m_1/s.stl", "p & q/a&b.stl"]
     put(tmp_path, *names)
     path = meshed(tmp_path, *(name.replace("&", "&amp;") for name in names))
@@ -348,7 +348,7 @@ def test_copies_of_meshes_have_unique_plain_names(tmp_path):
     assert [p.read_bytes() for p in places] == [(tmp_path / n).read_bytes() for n in names]
 
 
-def test_meshes_that_are_not_copied_are_named(tmp_path):
+def test_a_warning_names_the_meshes_that_are_not_copied(tmp_path):
     put(tmp_path, "a.stl", "b.glb")
     path = meshed(tmp_path, "a.stl", "b.glb", "none.stl")
     path.write_text(path.read_text().replace("</robot>", "<!-- <mesh filename='c'/> --></robot>"))
@@ -358,8 +358,8 @@ def test_meshes_that_are_not_copied_are_named(tmp_path):
     assert text in done.stderr
 
 
-def test_moveit_plans_with_limits_of_acceleration(package):
-    """Pilz refuses joints without such limits; the nodes read the other file."""
+def test_moveit_gets_acceleration_limits_in_a_separate_file(package):
+    """The planner Pilz needs these limits. Our nodes read joint_limits.yaml instead."""
     rows = package.yaml("moveit_joint_limits")["joint_limits"]
     assert rows.keys() == package.yaml("joint_limits")["joint_limits"].keys()
     for row in rows.values():
@@ -369,13 +369,13 @@ def test_moveit_plans_with_limits_of_acceleration(package):
 
 
 @pytest.mark.parametrize("words", [("--samples", 0), ("--seed", -3), ("--tip", "nolink")])
-def test_arguments_out_of_range_have_status_2(tmp_path, words):
+def test_arguments_out_of_range_end_with_status_2(tmp_path, words):
     done = run("moveit", bundled_robot("seven_dof_arm"), tmp_path / "package", *words)
     assert done.returncode == 2
     assert str(words[1]) in done.stderr
 
 
-def test_a_joint_can_be_the_gripper_and_its_parent_is_the_tip(tmp_path):
+def test_a_joint_can_be_the_gripper_and_its_parent_link_becomes_the_tip(tmp_path):
     joints = [
         ("a", "revolute", "base", "one"),
         ("b", "revolute", "one", "two"),
@@ -441,7 +441,7 @@ def test_a_robot_without_an_arm_is_refused(tmp_path, joints, words, text):
     assert not (tmp_path / "package").exists()
 
 
-def test_an_mjcf_is_refused(tmp_path):
+def test_an_mjcf_file_is_refused(tmp_path):
     path = tmp_path / "robot.xml"
     path.write_text(
         "<mujoco><worldbody><body><joint type='hinge'/><geom size='.1'/></body></worldbody>"

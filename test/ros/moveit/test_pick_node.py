@@ -22,7 +22,7 @@ from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
 import rbdyn_ros as rb
 
-#: A cube of 50 mm between the fingers, which open to 80 mm.
+#: A cube of 50 mm on a table; the fingers open to 80 mm.
 SCENE = """rbdyn_scene: 1
 robot: {{file: {urdf}, surface: rubber, start: {{panda_finger_joint1: 0.04}}}}
 surfaces: {{rubber: {{friction: 1.0}}}}
@@ -36,7 +36,7 @@ SECONDS, POINTS = 2.0, 21
 
 
 class Actions:
-    """The clients that MoveIt's controller manager makes of moveit_controllers.yaml."""
+    """Action clients as MoveIt's controller manager makes them from moveit_controllers.yaml."""
 
     def __init__(self, peer, config):
         self.peer, self.clients = peer, {}
@@ -49,7 +49,7 @@ class Actions:
             peer.until(client.server_is_ready)
 
     def send(self, name, goal):
-        """Return the result of a goal that succeeds."""
+        """Send a goal, which must succeed, to a controller; return the result."""
         sent = self.clients[name][0].send_goal_async(goal)
         self.peer.until(sent.done)
         assert sent.result().accepted
@@ -59,7 +59,7 @@ class Actions:
         return ended.result().result
 
     def follow(self, start, end):
-        """Follow a straight line of joint positions with MoveIt's timing, from rest to rest."""
+        """Move the arm from rest to rest along a straight line in joint positions."""
         goal = actions.FollowJointTrajectory.Goal()
         goal.trajectory = JointTrajectory(joint_names=self.managed["arm_controller"]["joints"])
         for share in np.linspace(0.0, 1.0, POINTS):
@@ -85,7 +85,7 @@ class Actions:
 
 
 def poses(m, start, heights):
-    """Return joint positions in which the fingers are at heights above the cube."""
+    """Return, for each height [m], arm positions with the hand at this height above the cube."""
     d, found = rb.make_data(m), []
     d.qpos[:] = start
     for height in heights:
@@ -102,7 +102,7 @@ def package(tmp_path):
     return folder / "config"
 
 
-def test_the_cube_is_lifted(package, simulate, control, peer, tmp_path):
+def test_the_arm_and_the_gripper_lift_the_cube(package, simulate, control, peer, tmp_path):
     urdf = find("panda.urdf")
     scene = tmp_path / "pick.yaml"
     scene.write_text(SCENE.format(urdf=urdf))
@@ -129,10 +129,10 @@ def test_the_cube_is_lifted(package, simulate, control, peer, tmp_path):
     assert objects[-1].transforms[0].transform.translation.z < CUBE[2] + 0.001
     gripped = moveit.grip(0.0)
     assert gripped.stalled
-    assert gripped.position == pytest.approx(CUBE[2], abs=1e-3)  # half of its width
+    assert gripped.position == pytest.approx(CUBE[2], abs=1e-3)  # half the cube's width
     moveit.follow(there, lifted)
     place = objects[-1].transforms[0].transform.translation
-    # the cube may slip while the contact builds up, and the fingers give way
+    # while the fingers close, the cube may slip, and the fingers may yield
     np.testing.assert_allclose([place.x, place.y], CUBE[:2], atol=5e-3)
     assert place.z - CUBE[2] == pytest.approx(LIFTED, abs=5e-3)
     moveit.close()

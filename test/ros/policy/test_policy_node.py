@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The node policy_node with a simulator: the robot walks as without ROS."""
+"""With the node policy_node a simulated robot walks as it does without ROS."""
 
 import numpy as np
 import pytest
@@ -13,16 +13,16 @@ from rbdyn_ros.nanoseconds import nanoseconds
 
 pytestmark = robots.needs_robots
 
-#: Duration and timestep of the walk [s]; the policy learned with this timestep.
+#: Duration of the walk, and the timestep with which the policy was trained [s].
 WALK, STEP = 10.0, 0.005
-#: Commands, and the allowed error of the mean velocity from 2 s on [m/s, m/s, rad/s].
+#: Commanded velocities [m/s, m/s, rad/s], each with the allowed error of the mean from 2 s on.
 COMMANDS = [([0.5, 0.0, 0.0], 0.06), ([0.0, 0.0, 0.0], 0.06), ([0.3, 0.0, 0.8], 0.08)]
 LOCKSTEP = ("time_mode:=lockstep", "lockstep_timeout:=0.0", "start_paused:=true")
 
 
 @pytest.fixture
 def walk(simulate, tmp_path):
-    """Start a Go2 in lock-step: walk(*parameters); return the simulator."""
+    """Return walk(*parameters), which starts the simulator of a Go2 and returns it."""
 
     def start(*parameters):
         pose = zip(networks.GO2, networks.STANDING, strict=True)
@@ -34,7 +34,7 @@ def walk(simulate, tmp_path):
 
 
 def in_python(policy, first, command):
-    """Simulate from a first state without ROS; return the states by time in timesteps."""
+    """Simulate the policy without ROS, from the first odometry; return qpos after each step."""
     m = rb.load_urdf(robots.find("go2.urdf"), floating_base=True, strict=False, contact=True)
     m.opt.timestep = STEP
     d, legs = rb.make_data(m), rb.PolicyJoints(m, policy)
@@ -44,7 +44,7 @@ def in_python(policy, first, command):
     found = [d.qpos.copy()]
     for tick in range(round(WALK / STEP)):
         if tick % round(0.02 / STEP) == 0:
-            # the command arrives after the first action
+            # the node gets its command after the first action
             legs.act(d, command if tick else [0.0, 0.0, 0.0])
         legs.apply(d)
         rb.step(m, d)
@@ -64,12 +64,12 @@ def test_a_robot_walks_in_lock_step_as_in_python(walk, policy_node, tmp_path, pe
     walk(*(w for name in (*LOCKSTEP, f"timestep:={STEP}") for w in ("-p", name)))
     policy_node(path, "-p", "command_timeout:=1000.0")
     seen = peer.hear(Odometry, "odom", QoSProfile(depth=5000))
-    peer.hear(JointCommand, "joint_commands_by_mode")  # the policy answers the first state
+    peer.hear(JointCommand, "joint_commands_by_mode")  # the policy has answered the first state
     twist = Twist()
     twist.linear.x, twist.linear.y, twist.angular.z = command
     peer.send(Twist, "cmd_vel", twist)
     peer.pause(False)
-    begun = nanoseconds(seen[0].header.stamp)  # wall time: there is no /clock
+    begun = nanoseconds(seen[0].header.stamp)  # stamps are wall times: /clock is off
     time_of = lambda message: (nanoseconds(message.header.stamp) - begun) * 1e-9  # noqa: E731
     peer.until(lambda: time_of(seen[-1]) >= WALK)
     motion = in_python(rb.load_policy(path), seen[0], command)
@@ -84,8 +84,7 @@ def test_a_robot_walks_in_lock_step_as_in_python(walk, policy_node, tmp_path, pe
             twist = message.twist.twist
             velocities.append([twist.linear.x, twist.linear.y, twist.angular.z])
     np.testing.assert_allclose(np.mean(velocities, axis=0), command, atol=off)
-    # the sums of an effort are in another order; the network and the contacts amplify the
-    # difference
+    # efforts differ by rounding, which the network and the contacts amplify
     assert max(apart[: round(1.0 / STEP)]) < 1e-6
     assert max(apart) < 1e-3
     assert len(velocities) > 1000
@@ -100,13 +99,15 @@ def test_a_policy_with_a_wrong_input_size_is_refused_without_a_traceback(policy_
     assert "Traceback" not in node.text()
 
 
-def test_nothing_is_commanded_without_a_policy_or_a_base(walk, policy_node, tmp_path, peer):
+def test_the_node_sends_no_commands_without_a_policy_or_messages_of_the_base(
+    walk, policy_node, tmp_path, peer
+):
     from rbdyn_interfaces.msg import JointCommand
 
     node = policy_node("''")
     assert node.process.wait(300) == 2
     assert "parameter 'policy' is empty" in node.text()
-    walk()  # starts the simulator in real time, not in lock-step
+    walk()  # in real time, not in lock-step
     commands = peer.collect(JointCommand, "joint_commands_by_mode")
     node = policy_node(networks.trot(tmp_path), "-p", "base:=imu")
     node.wait_for("nothing is commanded: no message on imu was accepted")
@@ -114,7 +115,7 @@ def test_nothing_is_commanded_without_a_policy_or_a_base(walk, policy_node, tmp_
     node.end_well()
 
 
-def test_the_robot_of_another_policy_is_named(simulate, policy_node, tmp_path):
+def test_a_policy_for_another_robot_is_reported(simulate, policy_node, tmp_path):
     simulate("panda")
     node = policy_node(networks.trot(tmp_path))
     node.wait_for("it has no joint 'FL_hip_joint'")

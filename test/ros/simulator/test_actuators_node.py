@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Actuators of a node: from their file to joint_states."""
+"""Actuators of a file move the joints of a node, and joint_states has their efforts."""
 
 import pytest
 
@@ -36,7 +36,7 @@ def test_a_node_moves_a_motor_and_reports_its_current(simulate, peer, tmp_path):
     for _ in range(20):
         rb.step(m, d)
         currents.add(round(float(d.act[0]), 12))
-    # the command may take effect during the first ticks
+    # the command may take effect one or more ticks later
     for _ in range(15):
         assert peer.trigger("simulator/step") == "one tick"
     peer.until(lambda: states[-1].effort[0] > 1.0)
@@ -48,7 +48,9 @@ def test_a_node_moves_a_motor_and_reports_its_current(simulate, peer, tmp_path):
     simulator.end_well()
 
 
-def test_a_wrong_file_ends_the_start_with_its_line(simulate, tmp_path):
+def test_an_error_in_the_actuator_file_ends_the_start_and_is_reported_with_its_line(
+    simulate, tmp_path
+):
     (tmp_path / "cart.urdf").write_text(CART)
     (tmp_path / "motor.yaml").write_text(MOTOR.replace("gear: 20", "gear: 0"))
     arguments = ("--ros-args", "-p", f"actuators:={tmp_path / 'motor.yaml'}")

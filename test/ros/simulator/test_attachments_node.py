@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Links attached to each other and moving belts at run time over ROS."""
+"""Services attach links to each other and start belts in a running simulator."""
 
 import numpy as np
 import pytest
@@ -55,7 +55,7 @@ def refused(answer, words):
 
 
 def lift_to(peer, height):
-    """Let the gripper go to a height over the table."""
+    """Command the gripper to a position of its joint `lift` [m], and wait until it is there."""
     states = peer.hear(JointState, "joint_states")
     publisher = peer.publisher(JointState, "joint_commands")
     command = JointState(name=["lift"], position=[height])
@@ -63,7 +63,7 @@ def lift_to(peer, height):
 
 
 def put(peer, name, state):
-    """Ask to place an entity; return the answer."""
+    """Ask to set the state of an entity; return the response."""
     request = srv.SetEntityState.Request(entity=name, state=state)
     if hasattr(request, "set_pose"):
         request.set_pose = True
@@ -104,13 +104,13 @@ def test_a_body_attached_to_the_world_stays_until_a_reset(simulate, peer, ask, s
     steps(peer, 100)
     expected = peer.trigger("simulator/state_hash")
 
-    # the start state has no attachment
+    # in the start state nothing is attached
     reset = own.Reset.Request(time=True, state=True)
     assert peer.call(own.Reset, "/simulator/reset_with", reset).success
     assert peer.trigger("simulator/state_hash") == start
     refused(ask("detach", "ball", "world"), "nothing is attached")
 
-    # the saved state has the attachment
+    # the saved state includes the attachments
     loaded = peer.call(own.LoadState, "/simulator/load_state", own.LoadState.Request(name="held"))
     assert (loaded.success, loaded.state_hash) == (True, saved.state_hash), loaded.message
     steps(peer, 100)
@@ -124,8 +124,8 @@ def test_a_body_attached_to_the_world_stays_until_a_reset(simulate, peer, ask, s
     refused(ask("detach", "cube", "ball"), "nothing is attached")
 
 
-def test_a_falling_body_is_attached_at_its_present_place(simulate, peer, ask, state):
-    """While the new Model is made, the body falls by some centimetres."""
+def test_a_falling_body_is_attached_where_it_is_at_that_moment(simulate, peer, ask, state):
+    """The body falls by some centimetres while the new Model is prepared."""
     simulate("--scene", SCENE, *HOLD, "-p", "real_time_factor:=0.2")
     high = state("cube")
     high.pose.position.x, high.pose.position.z = 1.0, 60.0
@@ -144,12 +144,12 @@ def test_a_falling_body_is_attached_at_its_present_place(simulate, peer, ask, st
     count = len(poses)
     peer.until(lambda: len(poses) > count + 5)
     fallen()
-    assert np.diff(heights).max() < 1e-9  # the body never rises again
+    assert np.diff(heights).max() < 1e-9  # the cube never moves up
     assert place(state("cube"))[2] == pytest.approx(heights[-1], abs=1e-9)
 
 
 def test_a_floating_base_is_attached_to_the_world(simulate, peer, ask, state):
-    """Before this, the Model had no link that is fixed to the world."""
+    """Before the attachment the Model has no link that is fixed to the world."""
     simulate("config/scenes/gripper.urdf", "--floating-base", "--paused", *HOLD,
              "-p", "contact:=true")  # fmt: skip
     high = state("gripper")
@@ -164,7 +164,7 @@ def test_a_floating_base_is_attached_to_the_world(simulate, peer, ask, state):
     assert place(state("gripper"))[2] < 1.9
 
 
-def test_an_obstacle_is_deleted_beside_attached_objects(simulate, peer, ask):
+def test_an_obstacle_can_be_deleted_while_objects_are_attached(simulate, peer, ask):
     simulate("--scene", SCENE, "--paused", *HOLD)
     spawned = srv.SpawnEntity.Request(name="shelf")
     resource = getattr(spawned, "entity_resource", spawned)
@@ -191,7 +191,7 @@ def test_invalid_attachments_are_refused_and_change_nothing(simulate, peer, ask)
     assert peer.trigger("simulator/state_hash") != before
 
 
-def test_a_belt_starts_and_stops(simulate, peer, state):
+def test_a_belt_can_be_started_and_stopped(simulate, peer, state):
     simulate("--scene", SCENE, *HOLD)
 
     def run(name, *velocity):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A node with a control box: a client of raw sockets connects, and a wrong box is refused."""
+"""Clients connect to a control box that a node simulates, and a wrong box is refused."""
 
 import importlib.util
 import json
@@ -47,7 +47,7 @@ def test_a_node_simulates_a_box(simulate, peer, tmp_path, where):
         assert state["m_ee"] == pytest.approx(0.76)
         assert later["message_id"] == state["message_id"] + 1
         with socket.create_connection((ADDRESS, packets.ROBOT_PORT), 60.0) as second:
-            assert second.recv(1) == b""  # the box has one client at a time
+            assert second.recv(1) == b""  # the box accepts one client at a time
 
         def asked(button, on):
             return peer.call(SetBool, f"simulator/{button}", SetBool.Request(data=on))
@@ -72,7 +72,7 @@ def test_a_node_simulates_a_box(simulate, peer, tmp_path, where):
     importlib.util.find_spec("rtde_control") is None,
     reason='ur-rtde is not installed (pip install "rbdyn_ros[box-test]")',
 )
-def test_joint_states_of_topics_and_rtde_agree_while_the_view_runs(simulate, peer):
+def test_joint_states_on_the_topic_and_in_rtde_agree_while_the_view_runs(simulate, peer):
     box = ("--box", f"ur@{ADDRESS}")
     view = ("-p", "view:=true", "-p", "view_port:=0")
     mode = ("-p", "time_mode:=lockstep", "-p", "lockstep_timeout:=0.0")
@@ -86,16 +86,16 @@ def test_joint_states_of_topics_and_rtde_agree_while_the_view_runs(simulate, pee
     assert found["done"]
 
     def gap():
-        """Return the largest difference of the joint positions in the last message and in RTDE."""
+        """Return the largest difference between positions in joint_states and in RTDE [rad]."""
         return np.abs(np.array(states[-1].position) - found["q"]).max()
 
-    # time stops when RTDE reports the arm at rest; the arm is slower than 1e-3 rad/s by then
+    # simulated time stops when the client ends; the arm is slower than 1e-3 rad/s by then
     peer.until(lambda: gap() < 1e-5)
     assert abs(states[-1].position[0] - states[0].position[0]) > 0.2
     assert "shoulder_pan_joint" in states[-1].name[0]
 
 
-def test_a_robot_with_a_box_and_a_name_invalid_in_ros_is_refused(simulate, tmp_path):
+def test_a_robot_with_a_box_needs_a_name_that_is_valid_in_ros(simulate, tmp_path):
     scene, box = tmp_path / "scene.yaml", f"franka@{ADDRESS}"
     robots = f"{{left arm: {{file: {find('panda.urdf')}, box: {box}}}}}"
     scene.write_text(f"rbdyn_scene: 1\nrobots: {robots}\n")

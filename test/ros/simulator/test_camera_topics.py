@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Depth cameras as subscribers get them."""
+"""Subscribers and recordings get the pictures of depth and colour cameras."""
 
 import io
 import json
@@ -29,7 +29,7 @@ from rbdyn_ros.ros.simulator.topics.sensors import SensorTopics
 from rbdyn_ros.sensors import ColorSpec, DepthSpec
 from rbdyn_ros.view.render import context, process
 
-#: The laser of the room as an optical frame: z is forward, x right, y down.
+#: Turns the frame of the laser in ROOM into an optical frame: z forward, x right, y down.
 FORWARD = '<origin xyz="0.5 0 1.2" rpy="-1.5707963267948966 0 -1.5707963267948966"/>'
 OPTICAL = ROOM.replace('<origin xyz="0.5 0 1.2"/>', FORWARD)
 
@@ -39,7 +39,7 @@ def eye(name="eye", **given):
 
 
 def have_a_common_stamp(*topics):
-    """Return whether pictures have calibrations; a busy machine may lose some of them."""
+    """Return whether some messages of all topics have the same stamp; others may be lost."""
     stamps = [{nanoseconds(x.header.stamp) for x in messages} for messages in topics]
     return bool(set.intersection(*stamps))
 
@@ -105,14 +105,14 @@ def test_subscribers_read_pictures_and_calibrations(node, peer):  # noqa: F811
     assert (points.point_step, points.row_step) == (12, 480)
     assert points.is_dense == known.all()
     places = np.frombuffer(bytes(points.data), "f4").reshape(30, 40, 3)
-    # a drawn picture differs by hundredths of a millimetre; z is the depth, x is to the right
+    # rendering differs from rays by hundredths of a millimetre; z is the depth, x points right
     np.testing.assert_allclose(places, exact.points, rtol=0.0, atol=1e-4)
     np.testing.assert_allclose(places[known][:, 2], exact.distance[known], rtol=0.0, atol=1e-4)
     assert places[15, 20, 0] < places[15, 30, 0]
     assert (seen[~known] == 0).all()
 
 
-def test_a_view_gets_readings_without_subscribers_for_a_while(node, monkeypatch):  # noqa: F811
+def test_a_view_gets_readings_without_subscribers_while_it_asks_for_them(node, monkeypatch):  # noqa: F811
     m, description = rb.load_urdf(OPTICAL, contact=True), robot_files.read(OPTICAL)
     topics = SensorTopics(node, m, description, [eye(method="rays")], TICK, threaded=True)
     assert topics.sees
@@ -164,7 +164,7 @@ def test_colour_pictures_match_the_renderer(node, peer, monkeypatch):  # noqa: F
         )
         with refused(rb.ParameterError, "no-renderer"):
             SensorTopics(node, m, description, specs, TICK, looks=lambda _: looks)
-    assert node.count_publishers("/left/face/image_raw") == 0, "nothing is half started"
+    assert node.count_publishers("/left/face/image_raw") == 0, "a publisher was left over"
     try:
         context.make_context().release()
     except rb.ParameterError as error:
@@ -218,14 +218,14 @@ def test_depth_cameras_cast_rays_without_a_renderer(
         return
     topics = SensorTopics(node, m, description, specs, TICK)
     pictures = peer.collect(Image, "/left/eye/image_raw")
-    ticks = iter(range(100, 10**6, 100))  # each try needs a new tick
+    ticks = iter(range(100, 10**6, 100))  # each attempt needs a new tick
     peer.until(lambda: topics.publish(STAMP, Still(m, next(ticks))) or pictures)
     expected = rb.scan(m, rb.make_data(m), specs[0]).distance
     np.testing.assert_array_equal(pixels_of(pictures[0], "f4"), expected.astype(np.float32))
     topics.close()
 
 
-#: A process that announces that it can draw, but does not.
+#: A renderer process that reports that it is ready, and then hangs.
 HANGS = """
 import sys, time
 from multiprocessing.connection import Connection
@@ -243,7 +243,7 @@ def test_closing_the_sensor_topics_does_not_wait_for_a_picture(node, peer, monke
     peer.collect(Image, "/left/face/image_raw")
     peer.until(lambda: node.count_subscribers("/left/face/image_raw") > 0)
     peer.until(lambda: topics.publish(STAMP, Still(m, 100)) or topics._sensor_work._thread)
-    until(lambda: not topics._sensor_work._jobs)  # the thread is at work
+    until(lambda: not topics._sensor_work._jobs)  # the thread has begun to draw
     end = threading.Thread(target=topics.close, daemon=True)
     end.start()
     end.join(60.0)
@@ -267,8 +267,8 @@ EYE = """  eye: {type: depth, link: laser, rate: 10, near: 0.1, far: 20, width: 
 """
 
 
-@pytest.mark.nightly  # test_range_topics.py runs the same with rays
-def test_pictures_of_fast_runs_have_the_same_bits(simulate, peer, tmp_path):
+@pytest.mark.nightly  # test_range_topics.py tests the same with rays
+def test_two_fast_runs_record_bitwise_equal_pictures(simulate, peer, tmp_path):
     pytest.importorskip("rosbags", reason="rosbags is not installed")
     pytest.importorskip("simulation_interfaces", reason="simulation_interfaces is not built")
     try:
@@ -283,14 +283,14 @@ def test_pictures_of_fast_runs_have_the_same_bits(simulate, peer, tmp_path):
     for topic in topics[:2]:
         bits = [[message.data.tobytes() for _, message in run[topic]] for run in (first, second)]
         assert bits[0] == bits[1]
-        assert len(bits[0]) == 6, "one every 100 ticks, from 0 to 500"
+        assert len(bits[0]) == 6, "expected a picture every 100 ticks, from 0 to 500"
     stamps = [[nanoseconds(x.header.stamp) for _, x in first[topic]] for topic in topics]
     assert stamps[0] == stamps[1] == stamps[2]
     check_for_foxglove(paths[0])
 
 
 def check_for_foxglove(path):
-    """A recording has the messages that Foxglove's Image and 3D panels need.
+    """Assert that a recording has the messages that Foxglove's Image and 3D panels need.
 
     Source: https://docs.foxglove.dev/docs/visualization/panels/image and .../panels/3d
     """
@@ -312,7 +312,7 @@ def check_for_foxglove(path):
             if schema.name == "sensor_msgs/msg/Image":
                 assert message.encoding in ("rgb8", "32FC1", "16UC1")
                 assert message.step * message.height == len(message.data)
-    for name in ("face", "eye"):  # the calibration is found by its name beside the picture
+    for name in ("face", "eye"):  # Foxglove finds the calibration by its name beside the picture
         assert (f"/{name}/image_raw", "sensor_msgs/msg/Image") in seen
         assert (f"/{name}/camera_info", "sensor_msgs/msg/CameraInfo") in seen
     assert frames == {"laser"}
@@ -333,7 +333,7 @@ def test_a_pixel_without_depth_is_zero_millimetres():
     assert depth_pixels("16UC1", depth).tolist() == expected
 
 
-def test_eight_coefficients_are_the_rational_model():
+def test_eight_distortion_coefficients_give_the_rational_polynomial_model():
     lens = (0.3, 0.05, 0.001, 0.0005, 0.01, 0.2, 0.1, 0.02)
     info = camera_info(eye(distortion=lens))
     assert info.distortion_model == "rational_polynomial"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One simulator publishes a robot's states, and one the time; later simulators publish neither."""
+"""Only one simulator publishes the states of a robot, and only one publishes the time."""
 
 import pytest
 
@@ -10,7 +10,7 @@ STAYS = "another simulator, node /simulator, began on /joint_states; it gives wa
 FRAMES = "publishes transforms of the same frames"
 
 
-def test_one_of_two_simulators_that_start_together_stays(simulate, peer, two_joints):
+def test_one_of_two_simulators_that_start_together_ends(simulate, peer, two_joints):
     started = [simulate(two_joints, wait=False, clock=True) for _ in range(2)]
 
     def ended():
@@ -25,7 +25,7 @@ def test_one_of_two_simulators_that_start_together_stays(simulate, peer, two_joi
     first.wait_for("simulating '")
     peer.until(lambda: peer.node.count_publishers("/clock") == 1)
 
-    # one simulator starts later, and one has the same frames in another namespace
+    # one more simulator in the same namespace, and one with the same frames in another namespace
     elsewhere = simulate(two_joints, "--ros-args", "-r", "__ns:=/left", wait=False)
     later = simulate(two_joints, wait=False)
     assert later.process.wait(300.0) == 2

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The log reports old answers and a commander that stops."""
+"""The simulator logs commands that answer old states, and a commander that stops."""
 
 import copy
 import time
@@ -26,7 +26,7 @@ STOPPED = "commands stopped: node /peer on /joint_commands"
 BACK = "commands are back: node /peer on /joint_commands"
 
 
-def test_each_alarm_of_a_commander_is_logged(simulate, peer, two_joints):
+def test_old_answers_and_a_stopped_commander_are_logged(simulate, peer, two_joints):
     given = ("-p", "on_timeout:=hold", "-p", "answer_timeout:=2.0", "-p", "publish_rate:=100.0")
     first = simulate(two_joints, "--ros-args", *given)
     states = peer.collect(JointState, "joint_states", NEWEST)
@@ -36,7 +36,7 @@ def test_each_alarm_of_a_commander_is_logged(simulate, peer, two_joints):
 
 
 def old_answers(simulator, peer, states):
-    """Only a stamp of a published state can be too old."""
+    """Commands with the stamp of an old state are refused; other stamps do not count as old."""
     reports = peer.collect(DiagnosticArray, "/diagnostics")
     publisher = peer.publisher(JointState, "joint_commands")
     peer.until(lambda: states)
@@ -56,7 +56,7 @@ def old_answers(simulator, peer, states):
 
         peer.until(send_and_look)
 
-    applies(1.0)  # this command answers the newest state
+    applies(1.0)  # with the stamp of the newest state
     command.header, command.effort[0] = old, 7.0
     peer.insist(publisher, command, lambda: "answers a state" in simulator.text())
     assert all(state.effort[0] != 7.0 for state in states)
@@ -81,7 +81,7 @@ def old_answers(simulator, peer, states):
 def a_commander_that_stops(simulator, peer, states):
     publisher = peer.publisher(JointState, "joint_commands")
     command = JointState(name=["lift", "turn"], effort=[0.0, 0.0])
-    simulator.wait_for(STOPPED, 30.0)  # the answers above have ended
+    simulator.wait_for(STOPPED, 30.0)  # the commands of old_answers have ended
     peer.insist(publisher, command, lambda: BACK in simulator.text())
     simulator.wait_for("braked to rest and held there (on_timeout is 'hold')", 30.0)
     peer.until(lambda: simulator.text().count(STOPPED) == 2)

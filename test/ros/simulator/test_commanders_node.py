@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Commands in real time on every command topic, and their effect on the robot."""
+"""Commands on every command topic act on the robot in real time."""
 
 import pytest
 
@@ -17,7 +17,7 @@ NAN = float("nan")
 
 
 class Robot:
-    """The simulated robot as commanders see it."""
+    """A simulated robot and its received states."""
 
     def __init__(self, simulator, peer):
         self.simulator, self.peer = simulator, peer
@@ -25,7 +25,7 @@ class Robot:
         peer.until(lambda: self.states)
 
     def take(self, publisher, command, condition):
-        """Publish a command, repeatedly if it is lost, until 10 states fulfil a condition."""
+        """Publish a command, again if it is lost, until 10 successive states meet a condition."""
         self.states.clear()
         fulfil = lambda: len(self.states) > 10 and all(map(condition, self.states[-10:]))  # noqa: E731
         self.peer.repeat(lambda: publisher.publish(command), fulfil)
@@ -33,7 +33,7 @@ class Robot:
 
 @pytest.fixture
 def robot(simulate, peer, two_joints):
-    """Yield a robot strong enough to reach every target at once."""
+    """Yield a robot that is strong enough to reach every target quickly."""
     two_joints.write_text(two_joints.read_text().replace('effort="8"', 'effort="500"'))
     bridge = (
         *("-p", "topic_based_commands:=true", "-p", "topic_based_position_joints:=[lift]"),
@@ -49,14 +49,14 @@ def near(value, wanted, tolerance=1e-3):
     return abs(value - wanted) < tolerance
 
 
-def test_every_topic_can_command(robot, peer):
+def test_the_robot_follows_commands_on_every_topic(robot, peer):
     joints = peer.publisher(JointState, "joint_commands")
     command = JointState(name=["turn", "lift"], position=[0.4, 0.8])
     robot.take(joints, command, lambda s: near(s.position[0], 0.8) and near(s.position[1], 0.4))
     command = JointState(name=["lift"], velocity=[0.3])
     robot.take(joints, command, lambda s: near(s.velocity[0], 0.3) and near(s.position[1], 0.4))
 
-    # a spring carries the arm only until its moment equals gravity, short of its goal
+    # with a spring the arm rests where stiffness times deflection equals gravity
     by_mode = peer.publisher(JointCommand, "joint_commands_by_mode")
     spring = JointCommand(
         name=["lift", "turn"],
@@ -82,7 +82,7 @@ def test_every_topic_can_command(robot, peer):
     paths = peer.publisher(JointTrajectory, "joint_trajectory")
     robot.take(paths, trajectory, lambda s: near(s.position[0], 1.5) and near(s.position[1], -0.3))
 
-    # as in ros2_control, NaN is not a command, and an array may be shorter than the names
+    # as in ros2_control, NaN is no command, and an array may be shorter than the names
     bridge = peer.publisher(JointState, "topic_based_joint_commands")
     command = JointState(name=["lift", "turn"], position=[1.2], effort=[NAN, NAN])
     robot.take(bridge, command, lambda s: near(s.position[0], 1.2) and near(s.position[1], -0.3))
@@ -91,7 +91,7 @@ def test_every_topic_can_command(robot, peer):
     assert "refused" not in robot.simulator.text()
 
 
-def test_the_latest_command_of_two_commanders_is_followed(robot, peer):
+def test_a_joint_follows_the_latest_command_of_two_commanders(robot, peer):
     one, other = (peer.publisher(JointState, "joint_commands") for _ in range(2))
 
     def take(publisher, names, efforts, lift, turn):
@@ -102,12 +102,12 @@ def test_the_latest_command_of_two_commanders_is_followed(robot, peer):
     take(other, ["turn"], [-1.0], 1.0, -1.0)
     take(one, ["lift"], [-2.0], -2.0, -1.0)
     take(other, ["lift", "turn"], [3.0, 9.0], 3.0, 9.0)
-    refused = JointState(name=["lift", "turn"], effort=[NAN, 4.0])  # refused as a whole
+    refused = JointState(name=["lift", "turn"], effort=[NAN, 4.0])  # refused for both joints
     logged = lambda: "joint 'lift' is nan" in robot.simulator.text()  # noqa: E731
     peer.repeat(lambda: other.publish(refused), logged)
     take(other, ["lift", "turn"], [NAN, 4.0], 3.0, 9.0)
 
-    # the log names a node that publishes with best effort
+    # the log names the node that publishes with incompatible QoS
     weak = QoSProfile(depth=1, reliability=ReliabilityPolicy.BEST_EFFORT)
     peer.node.create_publisher(JointState, "joint_commands", weak)
     robot.simulator.wait_for("nothing is received from node /peer on /joint_commands")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Commands over DDS: accepted or refused as a whole, expired, clamped."""
+"""Commands over DDS are accepted or refused as a whole, expire, and are clamped."""
 
 import math
 
@@ -11,7 +11,7 @@ from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray
 
 FLOATING = ("--ros-args", "-p", "gravity:=[0.0, 0.0, 0.0]")
-#: So long that no command expires, also on a busy machine.
+#: No gravity, and a timeout that no command reaches, even on a busy machine.
 PATIENT = (*FLOATING, "-p", "command_timeout:=100.0")
 
 
@@ -20,7 +20,7 @@ def command(**efforts):
 
 
 def insist(peer, publisher, states, efforts, **commanded):
-    """Send a command until the robot shows these efforts."""
+    """Send a command repeatedly until joint_states has these efforts."""
     message = command(**commanded)
     peer.insist(publisher, message, lambda: list(states[-1].effort) == efforts)
 
@@ -36,7 +36,7 @@ def test_an_effort_moves_the_joint_and_is_published(simulate, peer):
     assert states[-1].velocity[k] > 0.0
 
 
-def test_effort_is_clamped_to_the_limit(simulate, peer, two_joints):
+def test_a_commanded_effort_is_clamped_to_the_limit(simulate, peer, two_joints):
     simulator = simulate(two_joints, *PATIENT)
     states = peer.hear(JointState, "joint_states")
     publisher = peer.publisher(JointState, "joint_commands")
@@ -46,7 +46,7 @@ def test_effort_is_clamped_to_the_limit(simulate, peer, two_joints):
     assert {state.effort[0] for state in states} <= {0.0, 8.0, -8.0}
 
 
-def test_an_arm_whose_controller_carries_it_stands_without_commands(simulate, peer):
+def test_an_arm_that_compensates_gravity_rests_without_commands(simulate, peer):
     simulate("--ros-args", *("-p", "robot_compensates_gravity:=true"), *("-p", "on_timeout:=zero"))
     states = peer.hear(JointState, "joint_states")
     begin = states[0]
@@ -71,7 +71,7 @@ BAD = [
 ]
 
 
-def test_bad_messages_are_refused_and_nothing_else_changes(simulate, peer, two_joints):
+def test_bad_commands_are_refused_and_have_no_effect(simulate, peer, two_joints):
     simulator = simulate(two_joints, *PATIENT)
     states = peer.hear(JointState, "joint_states")
     by_name = peer.publisher(JointState, "joint_commands")
@@ -79,7 +79,7 @@ def test_bad_messages_are_refused_and_nothing_else_changes(simulate, peer, two_j
     insist(peer, by_name, states, [2.0, 0.5], lift=2.0, turn=0.5)
     seen = len(states)
 
-    def refused(publisher, message, words):  # the log has one report a second
+    def refused(publisher, message, words):  # at most one refusal per second is logged
         peer.insist(publisher, message, lambda: words in simulator.text())
 
     for names, efforts, words in BAD:
@@ -131,7 +131,7 @@ def test_each_joint_has_its_own_command_timeout(simulate, peer, two_joints):
 
 
 @pytest.mark.parametrize("policy", ["zero", "gravity", "hold"])
-def test_the_policy_acts_after_the_timeout(simulate, peer, policy):
+def test_on_timeout_takes_effect_after_command_timeout(simulate, peer, policy):
     position = "initial_positions.shoulder_pitch:=0.8"
     simulate("--ros-args", "-p", f"on_timeout:={policy}", "-p", position)
     states = peer.hear(JointState, "joint_states")
@@ -141,9 +141,9 @@ def test_the_policy_acts_after_the_timeout(simulate, peer, policy):
     peer.until(lambda: states[-1].effort[0] != 20.0)
     if policy == "zero":
         assert not any(states[-1].effort)
-        peer.until(lambda: abs(states[-1].position[1] - 0.8) > 0.1)  # the arm fell
+        peer.until(lambda: abs(states[-1].position[1] - 0.8) > 0.1)  # the arm falls
         return
-    assert abs(states[-1].effort[1]) > 1.0  # the motor carries the arm
+    assert abs(states[-1].effort[1]) > 1.0  # the motor carries the arm now
     if policy == "hold":
         peer.until(lambda: max(map(abs, states[-1].velocity)) < 0.02)  # the arm came to rest
         rested, seen = states[-1], len(states)

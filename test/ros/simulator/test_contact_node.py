@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A robot that falls on the floor, over DDS."""
+"""A robot falls and stays on the floor, but a robot without contact falls through it."""
 
 import pytest
 
@@ -16,11 +16,11 @@ from rbdyn_ros.runtime.loop import warm
 
 @pytest.fixture(scope="module", autouse=True)
 def compiled():
-    """Compile the kernels of contact here: a wait for a simulator could time out meanwhile."""
+    """Compile the contact kernels first: otherwise waiting for a simulator could time out."""
     warm(rb.load_urdf(find("go2.urdf"), floating_base=True, contact=True))
 
 
-def test_a_quadruped_lies_down_on_the_floor(simulate, peer):
+def test_a_quadruped_falls_and_stays_on_the_floor(simulate, peer):
     # time is paused, so that the robot does not fall before the test subscribes
     flags = ("--ros-args", "-p", "floating_base:=true", "-p", "start_paused:=true")
     simulator = simulate(find("go2.urdf"), "--contact", *flags)
@@ -28,11 +28,11 @@ def test_a_quadruped_lies_down_on_the_floor(simulate, peer):
     states = peer.collect(JointState, "joint_states")
     peer.until(lambda: odometry)
     standing = odometry[0].pose.pose.position.z
-    assert standing > 0.2  # on its straight legs: it does not start in the floor
+    assert standing > 0.2  # the robot stands on straight legs, not in the floor
     assert peer.call(SetBool, "/simulator/pause", SetBool.Request(data=False)).success
-    peer.until(lambda: odometry[-1].pose.pose.position.z < 0.6 * standing)  # on legs or belly
+    peer.until(lambda: odometry[-1].pose.pose.position.z < 0.6 * standing)  # the legs fold
     peer.until(lambda: max(map(abs, states[-1].velocity)) < 0.05)
-    assert odometry[-1].pose.pose.position.z > 0.03  # the floor holds it
+    assert odometry[-1].pose.pose.position.z > 0.03  # the floor holds the robot
     assert simulator.end() == 0
 
 

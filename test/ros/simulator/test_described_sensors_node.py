@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""rbdyn sim world.sdf: its gravity, and the topics of the sensors that it describes."""
+"""`rbdyn sim world.sdf` uses the world's gravity and publishes the sensors of the world."""
 
 import pytest
 
@@ -26,7 +26,7 @@ WORLD = f"""<sdf version="1.9"><world name="w"><gravity>0 0 -3.7</gravity><model
 @pytest.mark.parametrize(
     ("more", "gravity"), [((), 3.7), (("-p", "gravity:=[0.0,0.0,-5.0]"), 5.0)]
 )
-def test_an_imu_measures_the_gravity_of_its_world(simulate, peer, tmp_path, more, gravity):
+def test_an_imu_measures_the_gravity_of_the_world_file(simulate, peer, tmp_path, more, gravity):
     (tmp_path / "world.sdf").write_text(WORLD)
     simulator = simulate(
         "--scene", tmp_path / "world.sdf", *(("--ros-args", *more) if more else ())

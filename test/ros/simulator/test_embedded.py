@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Simulators inside another program, one after the other."""
+"""A program runs several simulators inside itself, one after the other."""
 
 from pathlib import Path
 
@@ -33,4 +33,4 @@ def test_a_simulator_that_has_ended_leaves_no_thread_and_no_open_file(domain, mo
             running = count("task")
         left.append([count("task"), count("fd")])
     assert left[1] == left[2]
-    assert left[2][0] < running - 5, "the threads of DDS have ended"
+    assert left[2][0] < running - 5, "threads of DDS are left over"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The node ends cleanly in every time mode, and refuses a robot with the wrong hash."""
+"""The node ends cleanly in every time mode, and refuses a robot with a wrong hash."""
 
 import signal
 
@@ -23,7 +23,7 @@ def test_the_simulator_ends_cleanly(simulate, two_joints, number, parameters):
     simulate(two_joints, "--ros-args", *given).end_well(number)
 
 
-def test_another_robot_is_refused(simulate, two_joints):
+def test_a_robot_with_another_hash_than_the_parameter_is_refused(simulate, two_joints):
     wanted = "-p", "required_sha256:=" + "ab" * 32
     simulator = simulate(two_joints, "--ros-args", *wanted, wait=False)
     assert simulator.process.wait(60.0) == 2

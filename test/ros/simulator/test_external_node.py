@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""~/external_effort and ~/external_wrench of both nodes: a known push, then a known weight."""
+"""The topics ~/external_effort and ~/external_wrench of both nodes show known wrenches."""
 
 import re
 
@@ -21,7 +21,7 @@ PUSH = np.array([6.0, -4.0, 3.0, 0.2, 0.5, -0.3])
 
 @pytest.fixture
 def arm(tmp_path):
-    """Return the file of an arm without dry friction, which would hide a part of a push."""
+    """Return the file of an arm without dry friction, which would absorb a part of a push."""
     path = tmp_path / "arm.urdf"
     path.write_text(re.sub(' friction="[^"]*"', "", bundled_robot("seven_dof_arm").read_text()))
     return path
@@ -60,7 +60,7 @@ def test_a_known_push_and_weight_are_estimated_within_two_percent(
     states = peer.hear(JointState, "joint_states", 100)
 
     def settles(wrench_of):
-        """Wait until both estimates are exact, and check that they remain exact."""
+        """Wait until both estimates agree with the wrench, and check this again later."""
 
         def exact():
             d = rb.make_data(m)
@@ -89,13 +89,13 @@ def test_a_known_push_and_weight_are_estimated_within_two_percent(
     body.header.frame_id, body.inertia.m = LINK, 0.5
     peer.send(InertiaStamped, "simulator/payload", body)
     settles(lambda R: np.concatenate([R.T @ [0.0, 0.0, -0.5 * 9.81], np.zeros(3)]))
-    if node == "arm_controller":  # after the payload is set, no effort is external
+    if node == "arm_controller":  # once the payload is known, no external effort remains
         peer.send(InertiaStamped, f"{node}/payload", body)
         peer.until(lambda: np.abs(efforts[-1].effort).max() < 0.02)
     simulator.end_well()
 
 
-def test_damping_of_the_robot_file_is_not_external(simulate, peer, arm):
+def test_damping_in_the_robot_file_is_not_an_external_effort(simulate, peer, arm):
     falls = {"on_timeout": "zero", "start_paused": "true", "external.time_constant": 0.005}
     simulator = simulate(arm, *held(rb.load_urdf(arm), **falls))
     efforts = peer.collect(JointState, "simulator/external_effort", 1000)
@@ -104,11 +104,13 @@ def test_damping_of_the_robot_file_is_not_external(simulate, peer, arm):
     peer.pause(False)
     peer.until(lambda: len(efforts) > 150 and len(states) > first + 150)
     assert np.abs([message.effort for message in efforts[:150]]).max() < 0.1
-    assert np.abs(states[first + 150].velocity).max() > 0.5  # more than 0.1 N m of damping
+    assert np.abs(states[first + 150].velocity).max() > 0.5  # damping exceeds 0.1 N m
     simulator.end_well()
 
 
-def test_efforts_below_the_threshold_are_zero_and_no_link_means_no_wrench(simulate, peer, arm):
+def test_efforts_below_the_threshold_are_zero_and_without_a_link_there_is_no_wrench(
+    simulate, peer, arm
+):
     m = rb.load_urdf(arm)
     quiet = {"external.threshold": 1e6, "external.link": "''", "on_timeout": "zero"}
     simulator = simulate(arm, *held(m, publish_rate=100.0, **quiet))
@@ -127,7 +129,7 @@ def test_efforts_below_the_threshold_are_zero_and_no_link_means_no_wrench(simula
         ({"actuator_effort": "current"}, "joint_states.effort is a current"),
     ],
 )
-def test_unidentifiable_motions_are_refused(simulate, arm, changes, words):
+def test_settings_that_allow_no_estimate_are_refused(simulate, arm, changes, words):
     simulator = simulate(arm, *held(rb.load_urdf(arm), **changes), wait=False)
     assert simulator.process.wait(600.0) != 0
     assert words in simulator.text()

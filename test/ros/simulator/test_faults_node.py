@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Faults switched at run time: their effects on joint_states and commands."""
+"""Faults that are set at run time change joint_states and the effect of commands."""
 
 import numpy as np
 import pytest
@@ -17,7 +17,7 @@ from rbdyn_interfaces.srv import Reset
 from rbdyn_ros.nanoseconds import nanoseconds
 
 TICK = 1_000_000
-# without gravity the robot rests at (1.25, 0) until it is commanded
+# Without gravity the robot rests at (1.25, 0) until it gets a command.
 STILL = (
     *("--ros-args", "-p", "gravity:=[0.0, 0.0, 0.0]", "-p", "start_paused:=true"),
     *(
@@ -34,7 +34,7 @@ STILL = (
 
 
 class Steps:
-    """A paused simulator, tick by tick, and its joint_states."""
+    """A paused simulator that the test steps tick by tick, and its joint_states."""
 
     def __init__(self, peer):
         self.peer = peer
@@ -52,25 +52,25 @@ class Steps:
         return (nanoseconds(self.states[-1].header.stamp) - self.base) / TICK
 
     def tick(self, ticks):
-        """Make ticks; the clock counts them, since a busy machine may lose an answer."""
+        """Make ticks one by one; wait for each on /clock, as a busy machine may lose an answer."""
         for _ in range(ticks):
             self._ask("step", self.now() + 1)
 
     def _ask(self, name, now):
-        """Call a service, repeatedly if the request is lost, until the clock shows a tick."""
+        """Call a service, again if the request was lost, until the clock shows tick `now`."""
         client = self.peer.client(Trigger, f"simulator/{name}")
         ask = lambda: client.call_async(Trigger.Request())  # noqa: E731
         self.peer.repeat(ask, lambda: self.now() == now)
 
     def step(self, ticks=1, late=0):
-        """Make ticks; after each, wait for the state `late` ticks ago. Return the last."""
+        """Make ticks; after each, wait for the state `late` ticks earlier; return the last."""
         for _ in range(ticks):
             self.tick(1)
             self.peer.until(lambda: self.measured() == self.now() - late)
         return self.states[-1]
 
     def command(self, *efforts):
-        """Send efforts; wait until they are accepted."""
+        """Send efforts, and wait until the simulator has accepted them."""
         taken = self.stats[-1].accepted
         send = lambda: self.publisher.publish(Float64MultiArray(data=efforts))  # noqa: E731
         self.peer.repeat(send, lambda: self.stats[-1].accepted > taken)
@@ -80,7 +80,7 @@ class Steps:
         assert self.peer.set_parameters(changes) == [""] * len(values)
 
     def reset(self):
-        """Reset the robot; return the state after it."""
+        """Reset the robot; return its first state after the reset."""
         now = self.now() + 1
         self._ask("reset", now)
         self.peer.until(lambda: self.measured() == now)
@@ -94,12 +94,12 @@ def steps(simulate, peer, two_joints):
     simulator.end_well()
 
 
-def test_encoders_have_a_bias(steps):
+def test_faults_give_encoders_a_bias_a_resolution_and_noise(steps):
     assert list(steps.step().position) == [1.25, 0.0]
     steps.fault(encoder_bias=[0.5, -0.5])
     assert list(steps.step().position) == [1.75, -0.5]
     steps.fault(encoder_resolution=[0.2])
-    assert list(steps.step().position) == [9 * 0.2, -2 * 0.2]  # 8.75 and -2.5 steps, to even
+    assert list(steps.step().position) == [9 * 0.2, -2 * 0.2]  # 8.75 and -2.5 steps, rounded
     steps.fault(encoder_bias=[0.0], encoder_resolution=[0.0, 0.0])
     assert list(steps.step().position) == [1.25, 0.0]
 
@@ -111,22 +111,22 @@ def test_encoders_have_a_bias(steps):
     steps.fault(encoder_noise=[0.01, 0.0], velocity_noise=[0.0, 0.1])
     drawn = noise()
     assert len(np.unique(drawn[:, 0])) == len(np.unique(drawn[:, 3])) == 5
-    assert (np.abs(drawn - [1.25, 0, 0, 0]) < [0.05, 1e-9, 1e-9, 0.5]).all()  # five deviations
+    assert (np.abs(drawn - [1.25, 0, 0, 0]) < [0.05, 1e-9, 1e-9, 0.5]).all()  # 5 sigma
     assert not drawn[:, 1:3].any()
-    np.testing.assert_array_equal(noise(), drawn)  # a reset restarts the noise
+    np.testing.assert_array_equal(noise(), drawn)  # a reset restarts the random numbers
 
     for seed, same in ((6, False), (5, True)):
         request = Reset.Request(state=True, reseed=True, seed=seed)
         shown = steps.now() + 1
         assert steps.peer.call(Reset, "simulator/reset_with", request).success
-        # noise() waits for the state after the reset: the two positions are already equal
+        # wait for the state after this reset, so that noise() finds no older state
         steps.peer.until(lambda: steps.now() == steps.measured() == shown)  # noqa: B023
         assert np.array_equal(noise(), drawn) == same
 
 
-def test_messages_can_be_delayed_and_lost_and_joints_can_stick(steps):
+def test_states_and_commands_can_be_delayed_or_lost_and_joints_can_stick(steps):
     steps.fault(state_delay=0.003)
-    steps.tick(3)  # the earlier measurement is already known
+    steps.tick(3)  # earlier states are published at once
     steps.step(5, late=3)
     steps.fault(state_delay=0.0)
     steps.step()
@@ -146,7 +146,7 @@ def test_messages_can_be_delayed_and_lost_and_joints_can_stick(steps):
     steps.command(8.0, -2.0)
     steps.tick(10)
     seen = len(steps.states)
-    steps.peer.spin(1.5)  # the heartbeat is lost too
+    steps.peer.spin(1.5)  # repeated states are lost, too
     assert (steps.measured(), len(steps.states)) == (before, seen)
     steps.fault(link_loss=False)
     assert list(steps.step().effort) == [2.0, -0.5]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Nodes that publish the topics of the simulator are named once, with the remedy."""
+"""The simulator warns once of each other node that publishes on its topics."""
 
 import pytest
 
@@ -16,7 +16,7 @@ from rbdyn_ros.ros.common.graph.qos import LATCHED
 
 @pytest.fixture
 def beside(peer):
-    """Yield beside(name), which makes a node in the graph of the simulator."""
+    """Yield beside(name), which makes a node next to the simulator."""
     nodes = []
 
     def make(name):
@@ -28,7 +28,7 @@ def beside(peer):
         node.destroy_node()
 
 
-def test_publishers_of_the_same_topics_are_named_once_with_the_remedy(
+def test_a_warning_names_each_other_publisher_once_with_the_remedy(
     simulate, beside, peer, two_joints
 ):
     simulator = simulate(two_joints)
@@ -43,13 +43,13 @@ def test_publishers_of_the_same_topics_are_named_once_with_the_remedy(
     simulator.wait_for("node /robot_state_publisher publishes /robot_description and /tf too")
     simulator.wait_for("node /localisation publishes /tf too; its frames must not be frames")
     assert "publish_tf:=false" in simulator.text()
-    # each of the three nodes is named once
+    # no further warning comes
     peer.spin(4.0)
     assert simulator.text().count(" too") == 3
     simulator.end_well()
 
 
-def test_a_simulator_without_transforms_has_a_robot_state_publisher_beside_it(
+def test_a_robot_state_publisher_beside_a_simulator_without_tf_causes_no_warning(
     simulate, beside, peer, two_joints
 ):
     simulator = simulate(two_joints, "--ros-args", "-p", "publish_tf:=false")

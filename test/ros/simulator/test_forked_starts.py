@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A forked process of the tests equals a fresh one: see support/processes.py."""
+"""A process that support/processes.py forks behaves like a fresh process."""
 
 import os
 import signal
@@ -18,7 +18,7 @@ print(json.dumps(told), sorted(globals()), sys.stdin.fileno())
 print("an error", file=sys.stderr)
 sys.exit("a reason" if sys.argv[1:] else 3)
 """
-#: A signal just before a sleep does not end the sleep, so each sleep is short.
+#: Sleeps are short, because a signal that arrives just before a sleep does not end it.
 SLEEPS = """
 import time
 print("ready", flush=True)
@@ -29,7 +29,7 @@ while True:
 
 @pytest.fixture(params=[True, False], ids=["fresh", "forked"])
 def start(request, tmp_path, monkeypatch):
-    """Start a process; return it and the file with its output."""
+    """Yield a function that starts a process and returns it with the file of its output."""
     monkeypatch.chdir(tmp_path)
     started = []
 
@@ -48,7 +48,7 @@ def start(request, tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize(("arguments", "status"), [(["a b", 2], 1), ([], 3)])
-def test_a_forked_process_has_its_arguments_output_and_exit_status(
+def test_a_forked_process_has_its_own_arguments_output_and_exit_status(
     start, tmp_path, arguments, status
 ):
     process, path = start(TELLS, *arguments)
@@ -62,7 +62,7 @@ def test_a_forked_process_has_its_arguments_output_and_exit_status(
     assert said.endswith("the end\n")
 
 
-def test_signals_end_the_process(start):
+def test_signals_end_a_forked_process(start):
     for number, status in ((signal.SIGTERM, -15), (signal.SIGINT, -2), (signal.SIGKILL, -9)):
         process, path = start(SLEEPS)
         while "ready" not in path.read_text():
@@ -72,12 +72,12 @@ def test_signals_end_the_process(start):
         assert ("KeyboardInterrupt" in path.read_text()) == (number == signal.SIGINT)
 
 
-def test_a_forked_process_has_the_given_environment_at_its_imports(start):
+def test_imports_of_a_forked_process_see_its_given_environment(start):
     process, path = start("import os; print(os.environ['LANG'])", LANG="xx")
     assert process.wait(60.0) == 0
     assert path.read_text() == "xx\n"
 
 
 def test_nodes_are_forked_in_the_environment_of_the_tests():
-    """Otherwise each node would be a fresh process: three seconds more, for hundreds of nodes."""
+    """Otherwise each of hundreds of nodes would start as a fresh process, three seconds slower."""
     assert processes.lasting(os.environ) == processes.USUAL

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The actions of grippers over DDS: the tests of gripper_controllers, and a simulated grasp."""
+"""Gripper actions over DDS: the cases that gripper_controllers tests, and a simulated grasp."""
 
 import math
 
@@ -17,7 +17,7 @@ from rclpy.action import ActionClient
 from sensor_msgs.msg import JointState
 from std_srvs.srv import Trigger
 
-#: A hand whose right finger mimics the left finger. They meet at 0, and are open at 0.04 each.
+#: A hand whose second finger mimics the first. The fingers meet at 0, and are open at 0.04.
 HAND = """<robot name="hand">
   <link name="mount"/>
   <joint name="lift" type="prismatic"><parent link="mount"/><child link="palm"/>
@@ -32,7 +32,7 @@ FINGER = """<joint name="{name}" type="prismatic"><parent link="palm"/><child li
   <link name="{name}_tip"><inertial><mass value="0.1"/>
     <inertia ixx="1e-4" iyy="1e-4" izz="1e-4" ixy="0" ixz="0" iyz="0"/></inertial>
     <collision><geometry><box size="0.02 0.02 0.06"/></geometry></collision></link>"""
-#: The cube is 0.03 m wide, so the fingers touch it at 0.015; gravity is off.
+#: A cube of 0.03 m, which the fingers touch at 0.015, without gravity.
 SCENE = """rbdyn_scene: 1
 robot: {file: hand.urdf, xyz: [0, 0, 1], start: {finger_joint1: 0.03}}
 surfaces: {rubber: {friction: 1.0}}
@@ -55,7 +55,7 @@ def scene(tmp_path):
 
 @pytest.fixture
 def hand(simulate, scene):
-    """Start the hand, open: hand(parameter="value", ...)."""
+    """Return hand(parameter="value", ...), which starts a simulator of the open hand."""
 
     def start(grippers="[franka_hand]", wait=True, **more):
         given = {"grippers": grippers, "gravity": "[0.0,0.0,0.0]"}
@@ -67,7 +67,7 @@ def hand(simulate, scene):
 
 
 class Goals:
-    """Sends goals to an action of a gripper and waits for their results."""
+    """Sends goals to a gripper action and waits for their results."""
 
     def __init__(self, peer, kind, name):
         self.peer, self.kind, self.feedback = peer, kind, []
@@ -132,16 +132,16 @@ def test_a_goal_in_free_space_is_reached(hand, peer, plain):
     status, result = goals.result(goals.send(position=0.04, max_effort=20.0))
     assert status == GoalStatus.STATUS_SUCCEEDED
     assert (result.reached_goal, result.stalled) == (True, False)
-    assert abs(result.position - 0.04) < 0.01  # goal_tolerance of gripper_controllers
-    # the gripper moves on to the goal itself
+    assert abs(result.position - 0.04) < 0.01  # the default goal_tolerance
+    # the gripper moves on until it is at the goal
     peer.until(lambda: abs(place(peer)[0] - 0.04) < 1e-5)
     status, result = goals.result(goals.send(position=0.02, max_effort=20.0))
     assert status == GoalStatus.STATUS_SUCCEEDED
     assert goals.feedback
 
 
-def test_an_object_stalls_a_gripper_at_its_effort_limit(hand, peer, plain):
-    """The goal aborts and the gripper holds on, as with gripper_controllers."""
+def test_a_gripper_stalls_at_an_object_with_the_effort_of_the_goal(hand, peer, plain):
+    """The goal is aborted, but the gripper keeps its effort, as with gripper_controllers."""
     from rbdyn_interfaces.msg import Statistics
 
     hand(**{"gripper.goal_tolerance": "0.001"})
@@ -159,11 +159,11 @@ def test_an_object_stalls_a_gripper_at_its_effort_limit(hand, peer, plain):
     last = statistics[-1]
     assert list(last.gripper) == ["finger_joint1"]
     assert last.gripper_width[0] == pytest.approx(2 * WIDTH, abs=4e-4)
-    # 20 N on the joint move two fingers: each presses with half of them
+    # the joint's 20 N drive two fingers, so each presses with 10 N
     assert last.gripper_force[0] == pytest.approx(10.0, rel=1e-6)
 
 
-def test_a_stall_succeeds_where_it_is_allowed(hand, parallel):
+def test_a_stall_counts_as_success_with_allow_stalling(hand, parallel):
     more = {"gripper.goal_tolerance": "0.001", "gripper.allow_stalling": "true"}
     hand(**more, **{"gripper.stall_timeout": "0.2"})
     goals = parallel()
@@ -175,7 +175,7 @@ def test_a_stall_succeeds_where_it_is_allowed(hand, parallel):
     assert result.state.effort[0] == pytest.approx(-5.0, rel=1e-6)
 
 
-def test_a_goal_has_a_largest_speed(hand, peer, parallel):
+def test_a_goal_limits_the_speed_of_the_gripper(hand, peer, parallel):
     hand(**{"gripper.goal_tolerance": "1e-4"})
     states = peer.hear(JointState, "joint_states")
     goals = parallel()
@@ -202,14 +202,16 @@ BAD_PARALLEL = [
 ]
 
 
-def test_bad_goals_are_refused_by_name_and_nothing_moves(hand, peer, plain, parallel):
+def test_refusals_of_bad_goals_name_the_error_and_the_gripper_does_not_move(
+    hand, peer, plain, parallel
+):
     simulator = hand(start="held")
     start = place(peer)[0]
     for goals, cases in ((plain(), BAD), (parallel(), BAD_PARALLEL)):
         for fields, words in cases:
             assert not goals.send(**fields).accepted
             peer.until(lambda words=words: words in simulator.text())
-            peer.spin(0.12)  # the log is throttled
+            peer.spin(0.12)  # refusals are logged at a limited rate
     publisher = peer.publisher(JointState, "gripper_commands")
     for message, words in (
         (JointState(position=[0.01]), "it names no joint; it must name one of 'finger_joint1'"),
@@ -220,7 +222,7 @@ def test_bad_goals_are_refused_by_name_and_nothing_moves(hand, peer, plain, para
     assert place(peer)[0] == start
 
 
-def test_cancelling_a_goal_holds_the_gripper_where_it_is(hand, peer, parallel):
+def test_a_gripper_holds_its_position_when_its_goal_is_cancelled(hand, peer, parallel):
     hand(**{"gripper.goal_tolerance": "1e-4"})
     goals = parallel()
     handle = goals.send(position=[0.04], velocity=[0.001])
@@ -232,7 +234,7 @@ def test_cancelling_a_goal_holds_the_gripper_where_it_is(hand, peer, parallel):
     assert place(peer)[0] == pytest.approx(result.state.position[0], abs=1e-4)
 
 
-def test_a_new_goal_aborts_the_present_one(hand, peer, plain, parallel):
+def test_a_new_goal_aborts_the_current_goal(hand, peer, plain, parallel):
     hand(**{"gripper.goal_tolerance": "1e-4"})
     slow, fast = parallel(), plain()
     first = slow.send(position=[0.04], velocity=[0.001])
@@ -249,15 +251,15 @@ def test_a_reset_aborts_a_goal(hand, peer, parallel):
     assert goals.result(handle)[0] == GoalStatus.STATUS_ABORTED
 
 
-def test_a_timeout_aborts_a_goal(hand, parallel):
+def test_a_goal_is_aborted_after_the_timeout(hand, parallel):
     hand(**{"gripper.goal_tolerance": "1e-4", "gripper.timeout": "0.3"})
     goals = parallel()
     handle = goals.send(position=[0.04], velocity=[0.002])
     assert goals.result(handle)[0] == GoalStatus.STATUS_ABORTED
 
 
-def test_a_cube_is_gripped_by_the_action_and_lifted_by_a_trajectory(hand, peer, plain):
-    """The grip lasts while another joint moves, and longer than command_timeout."""
+def test_the_action_grips_a_cube_and_a_trajectory_lifts_it(hand, peer, plain):
+    """The grip lasts longer than command_timeout, and while another joint moves."""
     from tf2_msgs.msg import TFMessage
     from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
@@ -286,7 +288,7 @@ WRONG = [
 
 
 @pytest.mark.parametrize(("grippers", "words"), WRONG)
-def test_a_gripper_that_the_robot_does_not_have_is_refused(hand, grippers, words):
+def test_a_gripper_without_a_joint_in_the_robot_is_refused(hand, grippers, words):
     simulator = hand(grippers, wait=False)
     assert simulator.process.wait(300.0) == 2
     assert words in simulator.text()

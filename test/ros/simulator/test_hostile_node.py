@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The node survives hostile messages and diverged robots, and can end at any time."""
+"""The node survives hostile requests and diverged robots, and can end at any time."""
 
 import pytest
 
@@ -12,7 +12,7 @@ from std_srvs.srv import SetBool, Trigger
 from support.refusals import worded
 
 
-def test_no_message_ends_the_process(simulate, peer):
+def test_hostile_requests_do_not_end_the_node(simulate, peer):
     srv = pytest.importorskip("simulation_interfaces.srv", reason="it is not installed")
     simulator = simulate()
     absurd = Parameter(name="real_time_factor", value=ParameterValue(type=99))
@@ -38,7 +38,7 @@ def test_a_diverged_robot_does_not_stop_the_others(simulate, peer, two_joints):
     peer.repeat(lambda: publisher.publish(huge), diverged)
     simulator.wait_for("Call /simulator/reset")
     seen = len(states)
-    peer.until(lambda: len(states) > seen + 1)  # the heartbeat of a diverged robot while b moves
+    peer.until(lambda: len(states) > seen + 1)  # the frozen robot still repeats its state
     answer = peer.call(SetBool, "simulator/pause", SetBool.Request(data=True))
     assert (answer.success, answer.message) == (True, "paused")
     assert peer.call(Trigger, "simulator/reset", Trigger.Request()).success
@@ -46,7 +46,7 @@ def test_a_diverged_robot_does_not_stop_the_others(simulate, peer, two_joints):
     assert simulator.end() == 0
 
 
-def test_the_node_ends_during_a_service(simulate, peer):
+def test_the_node_can_end_during_a_service_call(simulate, peer):
     srv = pytest.importorskip("simulation_interfaces.srv", reason="it is not installed")
     simulator = simulate("--ros-args", "-p", "start_paused:=true")
     states = peer.collect(JointState, "joint_states")
@@ -57,7 +57,7 @@ def test_the_node_ends_during_a_service(simulate, peer):
     assert "Traceback" not in simulator.text()
 
 
-def test_services_answer_before_activation_and_nothing_moves(simulate, peer):
+def test_services_of_an_inactive_node_answer_and_refuse_motion(simulate, peer):
     lifecycle = pytest.importorskip("lifecycle_msgs.srv", reason="it is not installed")
     simulator = simulate("--ros-args", "-p", "autostart:=false", wait=False)
     simulator.wait_for("waiting for the lifecycle transition configure")
@@ -77,7 +77,7 @@ def test_services_answer_before_activation_and_nothing_moves(simulate, peer):
     assert simulator.end() == 0
 
 
-def test_standard_services_answer_before_activation(simulate, peer):
+def test_standard_services_of_an_inactive_node_answer(simulate, peer):
     srv = pytest.importorskip("simulation_interfaces.srv", reason="it is not installed")
     lifecycle = pytest.importorskip("lifecycle_msgs.srv", reason="it is not installed")
     simulator = simulate("--ros-args", "-p", "autostart:=false", wait=False)
@@ -87,7 +87,7 @@ def test_standard_services_answer_before_activation(simulate, peer):
     assert peer.call(lifecycle.ChangeState, "simulator/change_state", request).success
     kind = srv.GetSimulationState
     state = peer.call(kind, "simulator/get_simulation_state", kind.Request()).state.state
-    assert state == 0  # the simulation is stopped
+    assert state == 0  # STOPPED
     play = srv.SetSimulationState.Request()
     play.state.state = 1
     result = peer.call(srv.SetSimulationState, "simulator/set_simulation_state", play).result

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""autostart:=false: lifecycle transitions start, pause and end the simulator."""
+"""With autostart:=false, lifecycle transitions start, pause and end the simulator."""
 
 import pytest
 
@@ -16,7 +16,7 @@ WAIT = "waiting for the lifecycle transition configure"
 
 @pytest.fixture
 def change(peer):
-    """change(transition) returns whether it succeeded, and the new state."""
+    """Return change(transition), which returns whether it succeeded, and the new state."""
 
     def call(transition):
         request = ChangeState.Request()
@@ -48,9 +48,9 @@ def test_the_simulator_follows_the_lifecycle(simulate, peer, change, two_joints)
     assert peer.set_parameters({"faults.encoder_bias": [0.25]}) == [""]
     assert change(Transition.TRANSITION_ACTIVATE) == (True, "active")
     peer.until(lambda: len(states) > 20)
-    assert states[-1].position[0] > 0.7  # the earlier fault acts
+    assert states[-1].position[0] > 0.7  # the fault set while inactive has an effect
     assert change(Transition.TRANSITION_DEACTIVATE) == (True, "inactive")
-    peer.until(lambda: states[-1] == states[-2])  # a heartbeat repeats the state
+    peer.until(lambda: states[-1] == states[-2])  # the last state is repeated
     stands = nanoseconds(states[-1].header.stamp)
     seen = len(states)
     peer.until(lambda: len(states) > seen)
@@ -63,7 +63,7 @@ def test_the_simulator_follows_the_lifecycle(simulate, peer, change, two_joints)
     request.transition.id = Transition.TRANSITION_ACTIVE_SHUTDOWN
     client = peer.client(ChangeState, "simulator/change_state")
     ended = lambda: simulator.process.poll() is not None  # noqa: E731
-    peer.repeat(lambda: client.call_async(request), ended)  # the node can end before it answers
+    peer.repeat(lambda: client.call_async(request), ended)  # the node may end without an answer
     assert simulator.process.returncode == 0
     assert "Traceback" not in simulator.text()
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Parameters changed at run time, over DDS: refused changes, and the effect of others."""
+"""Valid changes of parameters act at run time, and invalid changes are refused."""
 
 import time
 from array import array
@@ -23,7 +23,7 @@ def values(peer, *names):
     return [list(value) if isinstance(value, array) else value for value in plain]
 
 
-#: Refused values, and a part of the reason.
+#: For each parameter: a value that is refused, and a part of the reason.
 REFUSED = {
     "real_time_factor": ("fast", "'fast'"),
     "faults.command_delay": (-1.0, "-1.0"),
@@ -37,7 +37,7 @@ REFUSED = {
 }
 
 
-def test_refused_changes_have_no_effect(simulate, peer, two_joints):
+def test_refused_changes_of_parameters_have_no_effect(simulate, peer, two_joints):
     simulator = simulate(two_joints, "--ros-args", "-p", "gravity:=[0.0, 0.0, 0.0]")
     facts = {p.name: p.default for p in PARAMETERS if not p.live}
     facts = {name: [""] if default == () else default for name, default in facts.items()}
@@ -55,7 +55,7 @@ def test_refused_changes_have_no_effect(simulate, peer, two_joints):
         worded("set_parameters", why)
     assert values(peer, *REFUSED) == before
 
-    # a bad change among good changes
+    # one bad change in an atomic request refuses the good changes, too
     good = {"faults.encoder_bias": [0.25], "real_time_factor": 0.5, "faults.link_loss": True}
     request = SetParametersAtomically.Request()
     for name, value in {**good, "faults.state_drop": 2.0}.items():
@@ -68,23 +68,23 @@ def test_refused_changes_have_no_effect(simulate, peer, two_joints):
     worded("set_parameters_atomically", result.reason)
     assert values(peer, *good) == before
     states = peer.collect(JointState, "joint_states")
-    peer.until(lambda: len(states) > 20)  # the connection is not lost
-    assert states[-1].position[0] == 1.25  # and its measurement has no bias
+    peer.until(lambda: len(states) > 20)  # link_loss was not applied
+    assert states[-1].position[0] == 1.25  # encoder_bias was not applied either
     request.parameters.pop()
     assert peer.call(SetParametersAtomically, atomically, request).result.successful
     assert values(peer, *good) == [[0.25], 0.5, True]
     simulator.end_well()
 
 
-def test_the_pace_follows_the_factor(simulate, peer, two_joints):
+def test_simulated_time_follows_the_real_time_factor(simulate, peer, two_joints):
     messages = pytest.importorskip("rbdyn_interfaces.msg", reason="rbdyn_interfaces is not built")
     simulator = simulate(two_joints, "--ros-args", "-p", "stats_rate:=5.0")
     stats = peer.collect(messages.Statistics, "simulator/stats")
     began = time.monotonic()
     assert peer.set_parameters({"real_time_factor": 0.2}) == [""]
-    before = len(stats) + 1  # the next report may be of both factors
+    before = len(stats) + 1  # the next report may still cover a time with the old factor
     peer.until(lambda: len(stats) > before + 5)
-    # load makes the loop slower, but never faster than the factor
+    # a busy machine slows the loop down, but time never passes faster than the factor says
     simulated = (stats[-1].ticks - stats[before].ticks) * 1e-3
     assert 0.0 < simulated < 0.25 * (time.monotonic() - began)
     assert peer.set_parameters({"real_time_factor": 2.0}) == [""]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Run examples/lockstep_controller.py as a user runs it."""
+"""The example lockstep_controller.py works when it is run as a user runs it."""
 
 import os
 import re
@@ -38,7 +38,7 @@ def test_two_runs_with_one_seed_end_in_the_same_state(simulate, domain):
     assert hash_of_a_run(simulate, domain, *file, "-p", "seed:=2") != first
 
 
-def test_wrong_arguments_are_refused(simulate, domain):
+def test_the_example_refuses_wrong_arguments(simulate, domain):
     simulate()
     for arguments, words in (
         ([], "the simulator does not wait for commands: start it with time_mode:=lockstep"),

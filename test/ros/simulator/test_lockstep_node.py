@@ -24,20 +24,20 @@ STANDING = (*LOCKSTEP, "-p", "start_paused:=true", "-p", "lockstep_timeout:=0.0"
 
 
 def run(peer, commander, stats):
-    """Let a commander answer ticks until it ends; return the hash of the state and the state."""
+    """Let a commander answer ticks until it ends; return the state's hash and the joint_states."""
     taken = stats[-1].accepted if stats else 0
     peer.until(lambda: stats and stats[-1].accepted > taken)
     peer.pause(False)
     said = commander.wait()
     peer.pause(True)
     states = peer.collect(JointState, "joint_states")
-    peer.until(lambda: states)  # the heartbeat
+    peer.until(lambda: states)  # repeated while paused
     assert "answered" in said
     return peer.trigger("simulator/state_hash"), states[-1]
 
 
 def expected(path, ticks):
-    """Return the state that the robot reaches with commander.py."""
+    """Return qpos and qvel that the engine reaches in some ticks with the law of commander.py."""
     m = rb.load_urdf(path)
     d = rb.make_data(m)
     d.qpos = [1.25, 0.0]
@@ -48,9 +48,9 @@ def expected(path, ticks):
     return d.qpos, d.qvel
 
 
-@pytest.mark.fresh_start  # fresh processes have other hashes and addresses
+@pytest.mark.fresh_start  # so that hash seeds and addresses differ
 @pytest.mark.parametrize("ticks", [600, pytest.param(10_000, marks=pytest.mark.nightly)])
-def test_a_run_with_a_commander_that_jitters_repeats(simulate, peer, command, two_joints, ticks):
+def test_a_run_with_random_commander_delays_repeats(simulate, peer, command, two_joints, ticks):
     found = []
     for seed in range(2):
         simulator = simulate(two_joints, *STANDING)
@@ -69,7 +69,7 @@ def test_a_run_with_a_commander_that_jitters_repeats(simulate, peer, command, tw
     np.testing.assert_array_equal(one.velocity, qvel)
 
 
-def test_repeated_commands_change_nothing(simulate, peer, command, two_joints):
+def test_repeated_commands_have_no_effect(simulate, peer, command, two_joints):
     pytest.importorskip("simulation_interfaces.srv")
     from simulation_interfaces.srv import ResetSimulation
 
@@ -88,7 +88,7 @@ def test_repeated_commands_change_nothing(simulate, peer, command, two_joints):
 
 
 class Answers:
-    """Commands of the peer, stamped for a tick."""
+    """Sends commands with the stamps of ticks."""
 
     def __init__(self, simulator, peer, stats):
         self.simulator, self.peer, self.stats = simulator, peer, stats
@@ -98,7 +98,7 @@ class Answers:
         self.base = nanoseconds(self.states[-1].header.stamp)
 
     def tick(self):
-        """Return the number of the newest state."""
+        """Return the tick of the newest state, counted from the first received one."""
         return (nanoseconds(self.states[-1].header.stamp) - self.base) / 1e6
 
     def send(self, stamp_ns, **efforts):
@@ -107,13 +107,13 @@ class Answers:
         self.publisher.publish(command)
 
     def accepted(self, stamp_ns, **efforts):
-        """Send a command until it is accepted, because a busy machine can lose one."""
+        """Send a command, again if it was lost, until it is accepted."""
         taken = self.stats[-1].accepted
         accepted = lambda: self.stats[-1].accepted > taken  # noqa: E731
         self.peer.repeat(lambda: self.send(stamp_ns, **efforts), accepted)
 
     def refused(self, send, words):
-        """Send until a refusal is logged, at most one per topic and second."""
+        """Call send() until the log has a new refusal; a topic logs at most one per second."""
         before = self.simulator.text().count(words)
         for _ in range(400):
             send()
@@ -143,7 +143,7 @@ def test_a_tick_uses_the_commands_with_its_stamp(simulate, peer, two_joints):
     peer.until(lambda: stats and stats[-1].rejected >= 4)
     assert stats[-1].accepted == 0
 
-    # two commanders have a joint each, so a tick follows the second answer
+    # each command is for one joint, so a tick needs both commands
     answers.accepted(base, lift=1.0)
     answers.accepted(base, turn=0.5)
     assert answers.tick() == 0
@@ -161,7 +161,7 @@ def test_a_tick_uses_the_commands_with_its_stamp(simulate, peer, two_joints):
     )
     answers.refused(lambda: answers.send(base + 1_000_000, **both), late)
 
-    # the simulator serves a pause, a step and a reset while it waits, and it can end
+    # while the simulator waits for commands, it still pauses, steps, resets and ends
     peer.pause(True)
     assert answers.tick() == 2
     answers.accepted(base + 2_000_000, **both)
@@ -175,8 +175,8 @@ def test_a_tick_uses_the_commands_with_its_stamp(simulate, peer, two_joints):
     answers.accepted(base + 3_000_000, lift=1.0)
     answers.accepted(base + 3_000_000, turn=1.0)
     peer.spin(0.2)
-    assert answers.tick() == 3  # a refused step is not made later
-    # the reset counts as a tick and discards the two accepted commands
+    assert answers.tick() == 3  # the refused step is not made later
+    # a reset counts as a tick and discards accepted commands
     peer.trigger("simulator/reset")
     peer.until(lambda: answers.tick() == 4)
     peer.pause(False)
@@ -189,7 +189,7 @@ def test_a_tick_uses_the_commands_with_its_stamp(simulate, peer, two_joints):
     simulator.end_well()
 
 
-def test_time_runs_freely_while_the_commander_is_silent(simulate, peer, command, two_joints):
+def test_time_does_not_wait_while_the_commander_is_silent(simulate, peer, command, two_joints):
     parameters = ("-p", "lockstep_timeout:=0.5", "-p", "on_timeout:=hold")
     simulator = simulate(two_joints, *LOCKSTEP, *parameters)
     stats = peer.collect(Statistics, "simulator/stats")
@@ -200,7 +200,7 @@ def test_time_runs_freely_while_the_commander_is_silent(simulate, peer, command,
         peer.until(lambda: stats[-1].accepted > taken + 100 and not stats[-1].stale_joints)
 
     def free():
-        """Wait until time advances without commands and the robot is held."""
+        """Wait until time advances without commands while the simulator holds the robot."""
         peer.until(lambda: stats[-1].stale_joints == 2)
 
         def goes_on():

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Mimic joints and closed loops, over DDS."""
+"""A node simulates mimic joints and closed loops."""
 
 from pathlib import Path
 
@@ -22,7 +22,7 @@ LEFT, RIGHT = "panda_finger_joint1", "panda_finger_joint2"
 
 @pytest.fixture(scope="module", autouse=True)
 def compiled():
-    """Compile the kernels of mechanisms here: a wait for a simulator could time out meanwhile."""
+    """Compile the mechanism kernels first: otherwise waiting for a simulator could time out."""
     warm(rb.load(EXAMPLES / "crank_slider.yaml"))
 
 
@@ -63,7 +63,7 @@ def test_both_fingers_of_a_gripper_move(simulate, peer):
 
     peer.until(lambda: len(moves()[0]) > 10 and np.ptp(moves()[0]) > 0.004)
     y, expected = moves()
-    # the link of the mimic finger agrees with the state of the same stamp
+    # the frame of the mimic finger agrees with joint_states of the same stamp
     np.testing.assert_allclose(y, -expected, atol=1e-12)
     before = len(states)
     assert peer.call(Trigger, "simulator/reset", Trigger.Request()).success
@@ -72,7 +72,7 @@ def test_both_fingers_of_a_gripper_move(simulate, peer):
 
 
 def gap(state):
-    """Return the distance of the rod's end from the slider [m], in closed form."""
+    """Return the largest offset along an axis of the rod's end from the slider [m]."""
     at = dict(zip(state.name, state.position, strict=True))
     crank, pin, guide = at["main_bearing"], at["crank_pin"], at["guide"]
     x = 0.1 * np.cos(crank) + 0.3 * np.cos(crank + pin) - 0.4 - guide
@@ -82,9 +82,9 @@ def gap(state):
 IN_PLANE = ("--ros-args", "-p", "gravity:=[3.0, -9.81, 0.0]")
 
 
-def test_a_mechanism_runs_with_its_loop_closed(simulate, peer):
+def test_the_loop_of_a_running_mechanism_stays_closed(simulate, peer):
     simulate(EXAMPLES / "crank_slider.yaml", *IN_PLANE, "-p", "start_paused:=true")
-    # subscribe while time is paused, because the mechanism comes to rest later
+    # subscribe while time is paused, to receive the motion from its start
     states = peer.hear(JointState, "joint_states")
     peer.pause(False)
     k = states[0].name.index("main_bearing")
@@ -92,7 +92,7 @@ def test_a_mechanism_runs_with_its_loop_closed(simulate, peer):
     assert max(map(gap, states)) < 1e-7
 
 
-def test_hold_stops_a_mechanism_by_its_one_actuator(simulate, peer, tmp_path):
+def test_the_policy_hold_stops_a_mechanism_with_its_only_actuator(simulate, peer, tmp_path):
     path = tmp_path / "one_motor.yaml"
     text = (EXAMPLES / "crank_slider.yaml").read_text()
     for line in ("crank_pin: {type: revolute,", "    type: prismatic\n"):
@@ -109,7 +109,7 @@ def test_hold_stops_a_mechanism_by_its_one_actuator(simulate, peer, tmp_path):
     states = peer.collect(JointState, "joint_states")
     publisher = peer.publisher(JointState, "joint_commands")
     peer.until(lambda: len(states) > 100)
-    # held from the first tick on, against the weight of all parts
+    # the motor holds the weight of all parts from the first tick on
     assert states[-1].position[0] == pytest.approx(0.8, abs=1e-6)
     assert abs(states[-1].effort[0]) > 1.0
     refusal = "joint 'guide' has no actuator"
@@ -119,7 +119,7 @@ def test_hold_stops_a_mechanism_by_its_one_actuator(simulate, peer, tmp_path):
     rested = states[-1]
     later = nanoseconds(rested.header.stamp) + 500_000_000
     peer.until(lambda: nanoseconds(states[-1].header.stamp) > later)
-    # without the stop it would have turned on by now
+    # a mechanism that is not held would have moved on by now
     assert states[-1].position == pytest.approx(rested.position, abs=1e-3)
     assert not any(any(state.effort[1:]) for state in states)
     assert max(map(gap, states)) < 1e-5

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Mobile bases over DDS: driven squares that close, odometry, transforms, and refusals."""
+"""Mobile bases drive closed squares over DDS, and publish odometry and transforms."""
 
 import importlib.util
 import math
@@ -25,18 +25,18 @@ from rbdyn_ros.runtime.loop import warm
 ROOT = Path(__file__).parents[3]
 SPEC = importlib.util.spec_from_file_location("drive_square", ROOT / "examples/drive_square.py")
 EXAMPLE = importlib.util.module_from_spec(SPEC)
-PERIOD = 40_000_000  # between two odom [ns]
+PERIOD = 40_000_000  # between two messages of odometry [ns]
 SPEC.loader.exec_module(EXAMPLE)
 
 
 @pytest.fixture(scope="module", autouse=True)
 def compiled():
-    """Compile the kernels of contact here: a wait for a simulator could time out meanwhile."""
+    """Compile the contact kernels first: otherwise waiting for a simulator could time out."""
     warm(TURTLEBOT3.model())
 
 
 class Stepped(EXAMPLE.Driver):
-    """The client of the example. Time stops while it computes, so a slow machine suffices."""
+    """The driver of the example in stepped time, which stops while the driver computes."""
 
     def __init__(self, peer):
         self.peer, self.stamp = peer, 0
@@ -55,7 +55,7 @@ class Stepped(EXAMPLE.Driver):
         self.stamp = nanoseconds(message.header.stamp)
 
     def wait(self):
-        """Step by 40 ms, and wait for an odometry of this time: older ones may come first."""
+        """Step by 40 ms and wait for the odometry of this time; return the pose."""
         self.ask(StepSimulation, "step_simulation", steps=40)
         self.time += PERIOD
         self.peer.until(lambda: self.stamp > self.time - PERIOD)
@@ -67,7 +67,7 @@ def nanoseconds(stamp):
 
 
 class Rover:
-    """A base in a simulator, and its true pose from /tf."""
+    """A mobile base in a simulator, and its true pose from /tf."""
 
     def __init__(self, simulate, peer, urdf, tmp_path, wheels=True, wait=True, **parameters):
         path, scene = tmp_path / "rover.urdf", parameters.pop("scene", "")
@@ -78,7 +78,7 @@ class Rover:
         if scene:
             (tmp_path / "scene.yaml").write_text(scene)
         words = ["-p", "floating_base:=true", "-p", "contact:=true"] * (wheels and not scene)
-        # on a busy machine commands are late, and a wheel that waits for them would slip
+        # slow time, because late commands on a busy machine would make a wheel slip
         calm = {"command_timeout": "5.0", "real_time_factor": "0.5", "publish_rate": "100.0"}
         parameters = calm | parameters
         for name, value in parameters.items():
@@ -95,7 +95,7 @@ class Rover:
             self.links[one.child_frame_id] = one
 
     def truth(self, *chain):
-        """Return x, y and angle of the base in the world, from all transforms above it."""
+        """Return x, y [m] and angle [rad] of the base in the world, by the frames of `chain`."""
         chain = (*chain, self.odometry[-1].child_frame_id)
         self.links.clear()
         self.peer.until(lambda: all(name in self.links for name in chain))
@@ -108,16 +108,16 @@ class Rover:
         return place
 
 
-#: A scene file gives the kind of the base. A caster with friction would move the turning point of
-#: a wheel with two contact points to its edge, so this caster is smooth.
+#: A scene with a mobile base. Friction at the caster would make the wheels turn about an edge
+#: instead of their middle, so the caster is smooth.
 SCENE = """rbdyn_scene: 1
 surfaces: {smooth: {friction: 0.05}}
 robot: {file: rover.urdf, floating_base: true, base: auto, surfaces: {caster-0.081: smooth}}
 """
-#: Four wheels without steering slip sideways: the base turns by this share of their rolling.
+#: Wheels without steering slip when a base turns: the base turns by this share of their rolling.
 SKID = 0.5512
 NO_CAMERA = "rbdyn_sensors: 1\nsensors:\n  imu: {type: imu, link: torso_lift_link}\n"
-#: By name: robot, parameters, radius of the corners, chain of frames below the world.
+#: By name: robot, parameters, radius of the corners [m], frames between world and base.
 SQUARES = {
     "differential": (TURTLEBOT3.urdf, {"scene": SCENE}, 0.0, ["odom"]),
     "public": (lambda: find("tiago_no_hand.urdf"), {"base.kind": "auto"}, 0.0, ["odom"]),
@@ -132,20 +132,20 @@ SQUARES = {
     "omni": (omni(24), {"base.kind": "auto"}, 0.0, ["odom"]),
     "planar": (car(), {"base.kind": "planar"}, 0.0, ["odom_x", "odom_y"]),
 }
-#: Sides of the squares that are shorter than 1 m [m]. The nearly one hundred bodies of rollers are
-#: slow to simulate, and every test run drives the first square.
+#: Sides of squares that are shorter than 1 m [m]. A base with nearly a hundred rollers is slow to
+#: simulate, and the ordinary tests drive the first square.
 SIDES = {"differential": 0.5, "mecanum": 0.5, "omni": 0.5}
 
 
 @pytest.mark.parametrize("name", SQUARES)
-def test_a_driven_square_closes_within_a_percent(simulate, peer, tmp_path, name):
+def test_a_driven_square_ends_near_its_start(simulate, peer, tmp_path, name):
     urdf, parameters, radius, chain = SQUARES[name]
     side = SIDES.get(name, 1.0)
-    if callable(urdf):  # the arm of the robot is held, and the camera is off
+    if callable(urdf):  # hold its arm, and leave out its camera
         urdf, sensors = urdf(), tmp_path / "sensors.yaml"
         sensors.write_text(NO_CAMERA)
         parameters = parameters | {"on_timeout": "hold", "sensors": sensors}
-    # a command that is late by some ms acts in most of the 40 ms
+    # commands come every 40 ms, so a delay of some ms hardly matters
     parameters = parameters | {"publish_rate": "25.0", "real_time_factor": "1.0"}
     rover = Rover(simulate, peer, urdf, tmp_path, name != "planar", **parameters)
     peer.spin(0.5)
@@ -169,7 +169,7 @@ def twist(forward=0.0, left=0.0, turn=0.0):
 
 
 def speeds(peer):
-    """Return the newest speeds of the joints."""
+    """Return the joint velocities of the newest joint_states."""
     return np.array(peer.hear(JointState, "joint_states")[-1].velocity)
 
 
@@ -180,7 +180,7 @@ BAD = [
 ]
 
 
-def test_bad_twists_are_refused_by_name_and_nothing_moves(simulate, peer, tmp_path):
+def test_refusals_of_bad_twists_name_the_error_and_nothing_moves(simulate, peer, tmp_path):
     rover = Rover(simulate, peer, TURTLEBOT3.urdf, tmp_path, scene=SCENE)
     peer.spin(0.5)
     before = rover.truth("odom")
@@ -189,7 +189,7 @@ def test_bad_twists_are_refused_by_name_and_nothing_moves(simulate, peer, tmp_pa
     lifted.linear.z = 0.5
     for message, words in [*BAD, (lifted, "linear.z is 0.5; a mobile base stays on the floor")]:
         peer.insist(publisher, message, lambda words=words: words in rover.simulator.text())
-        peer.spin(1.1)  # the log has at most one refusal a second
+        peer.spin(1.1)  # at most one refusal per second is logged
     assert rover.truth("odom") == pytest.approx(before, abs=1e-4)
 
 
@@ -203,7 +203,7 @@ def test_a_stamped_twist_in_another_frame_is_refused(simulate, peer, tmp_path):
     peer.insist(publisher, message, lambda: said in rover.simulator.text())
     assert abs(rover.odometry[-1].twist.twist.linear.x) < 1e-3
     message.header.frame_id = "base"
-    # 2 s of the simulator's clock are older than base.timeout; a zero stamp means now
+    # later a stamp of 0.0 s would be too old, so the stamp 0 must mean now
     peer.until(lambda: rover.odometry[-1].header.stamp.sec > 2)
     message.header.stamp.sec = 1
     said = "s old; base.timeout is 0.5 s"
@@ -219,11 +219,11 @@ def test_the_base_speeds_up_within_its_limit_and_stops_after_the_timeout(simulat
     publisher = peer.publisher(Twist, "cmd_vel")
     forward = lambda message: message.twist.twist.linear.x  # noqa: E731
     peer.insist(publisher, twist(1.0), lambda: forward(rover.odometry[-1]) > 0.149)
-    peer.until(lambda: abs(forward(rover.odometry[-1])) < 1e-3)  # no cmd_vel comes
+    peer.until(lambda: abs(forward(rover.odometry[-1])) < 1e-3)  # no further cmd_vel comes
     stamps = np.array([m.header.stamp.sec + 1e-9 * m.header.stamp.nanosec for m in rover.odometry])
     along = np.array([forward(m) for m in rover.odometry])
     assert along.max() < 0.155
-    # between readings a fifth of a second apart the wheels' servo does not matter
+    # over a fifth of a second the lag of the wheels' servos does not matter
     later = np.searchsorted(stamps, stamps + 0.2)
     pairs = [(a, b) for a, b in enumerate(later) if b < len(stamps)]
     gains = [(along[b] - along[a]) / (stamps[b] - stamps[a]) for a, b in pairs]
@@ -238,7 +238,7 @@ def test_odometry_has_the_frames_of_rep_105_and_a_covariance_that_grows(simulate
     peer.insist(publisher, twist(0.2), lambda: rover.odometry[-1].pose.pose.position.x > 0.2)
     last = rover.odometry[-1]
     assert last.pose.covariance[0] > first.pose.covariance[0] > 0.0
-    assert last.pose.covariance[14] == 1e6  # z is not measured
+    assert last.pose.covariance[14] == 1e6  # for z, which is not measured
     rover.truth("odom")
     assert rover.links["odom"].header.frame_id == "world"
     assert rover.links["base"].header.frame_id == "odom"
@@ -255,7 +255,7 @@ WRONG = [
 
 
 @pytest.mark.parametrize(("parameters", "words"), WRONG, ids=[words for _, words in WRONG])
-def test_parameters_of_a_mobile_base_that_contradict_the_robot_are_refused(
+def test_mobile_base_parameters_that_do_not_fit_the_robot_are_refused(
     simulate, peer, tmp_path, parameters, words
 ):
     rover = Rover(simulate, peer, TURTLEBOT3.urdf, tmp_path, wait=False, **parameters)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Obstacles of a scene as entities of a running simulator, over ROS."""
+"""Obstacles of a scene are entities of a running simulator."""
 
 import math
 
@@ -49,7 +49,7 @@ def found(ask, kind, *points):
     return done(ask("GetEntities", filters=filters)).entities
 
 
-def test_an_obstacle_of_the_start_is_found_moved_and_deleted(simulate, peer, ask, place):
+def test_an_obstacle_of_the_scene_can_be_found_moved_and_deleted(simulate, peer, ask, place):
     simulate("--scene", SCENE, "--paused", "--ros-args", "-p", "on_timeout:=hold")
     before = peer.trigger("simulator/state_hash")
     info = done(ask("GetEntityInfo", entity="table")).info
@@ -59,7 +59,7 @@ def test_an_obstacle_of_the_start_is_found_moved_and_deleted(simulate, peer, ask
     assert (z + high.z, high.z, low.z) == pytest.approx((0.3, z, -z))
     refused(ask("GetEntityBounds", entity="floor"), FAILED, "has no bounds")
 
-    # below the table there is only the floor
+    # a region below z = 0 contains only the floor
     box, ball = 1, 3
     assert found(ask, ball, (x, y, z), (0.01, 0, 0)) == ["table"]
     assert found(ask, ball, (50, 0, -1), (0.5, 0, 0)) == ["floor"]
@@ -73,7 +73,7 @@ def test_an_obstacle_of_the_start_is_found_moved_and_deleted(simulate, peer, ask
     assert position(ask, "table") == (x, y, z)
     assert peer.trigger("simulator/state_hash") == before
 
-    # the cube falls by the drop of the table, then to the floor
+    # the cube falls as far as the table is lowered, then to the floor
     top = position(ask, "cube")[2]
     done(place("table", (x, y, z - 0.1)))
     assert position(ask, "table") == pytest.approx((x, y, z - 0.1))
@@ -90,7 +90,7 @@ def test_an_obstacle_of_the_start_is_found_moved_and_deleted(simulate, peer, ask
     assert peer.trigger("simulator/state_hash") == before
 
 
-def test_values_set_for_an_entity_are_deleted_with_it(simulate, peer, ask):
+def test_deleting_an_entity_deletes_the_info_that_was_set_for_it(simulate, peer, ask):
     simulate("--scene", SCENE, "--paused")
     request = srv.SetEntityInfo.Request(entity="cube")
     request.info.category.category = EntityCategory.CATEGORY_OBJECT

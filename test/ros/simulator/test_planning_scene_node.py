@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The planning scene: objects and obstacles, as move_group applies the differences."""
+"""The planning scene that move_group gets follows spawned, attached and deleted objects."""
 
 import numpy as np
 import pytest
@@ -27,15 +27,15 @@ obstacles:
   table: {{box: {{size: [0.6, 0.8, 0.3]}}, xyz: [0, 0, 0.15]}}
   pole: {{cylinder: {{radius: 0.02, length: 0.5}}, xyz: [0.5, 0, 0.25]}}
 """
-#: Links of the URDF for MoveIt, with the root link, and its place in the world.
+#: Links of MoveIt's URDF, the root link first, and the root link's position in the world [m].
 LINKS, MOUNT = ("mount", "hand", "left_finger", "right_finger"), (0.0, 0.0, 0.7)
-#: Joints of the gripper around the cube, closed on it, lifted, and open above.
+#: Joint positions: open around the cube, closed on the cube, lifted, and open above.
 AROUND, CLOSED = (-0.24, 0.02, 0.02), (-0.24, 0.035, 0.035)
 LIFTED, ABOVE = (-0.15, 0.035, 0.035), (-0.15, 0.02, 0.02)
 
 
 class MoveGroup:
-    """The world and attached objects of a planning scene, updated by MoveIt's rules."""
+    """A planning scene, to which differences are applied by MoveIt's rules."""
 
     def __init__(self, peer):
         self.world, self.attached, self.wrong, self.count = {}, {}, [], 0
@@ -44,7 +44,7 @@ class MoveGroup:
     def take(self, scene):
         assert scene.is_diff
         assert scene.robot_state.is_diff
-        # MoveIt would replace its whole collision matrix by this matrix
+        # entries would replace MoveIt's whole collision matrix
         assert not scene.allowed_collision_matrix.entry_names
         self.count += 1
         for one in scene.robot_state.attached_collision_objects:
@@ -56,7 +56,7 @@ class MoveGroup:
         name = one.object.id
         if one.object.operation == CollisionObject.ADD:
             assert one.object.primitives or one.object.meshes
-            # in another frame the pose would depend on MoveIt's state of the arm
+            # the pose must not depend on the state of the arm in MoveIt
             assert one.object.header.frame_id == one.link_name
             self.world.pop(name, None)
             self.attached[name] = one
@@ -66,7 +66,7 @@ class MoveGroup:
             self.wrong.append(f"{name} is not attached")
 
     def place(self, one):
-        # MoveIt uses only this frame: for a scene it does not look up transforms
+        # MoveIt looks up no transforms for a scene, so the frame must be a link
         assert one.operation == CollisionObject.REMOVE or one.header.frame_id in LINKS
         if one.operation == CollisionObject.ADD:
             assert one.primitives or one.meshes or one.planes
@@ -96,19 +96,19 @@ def place(pose):
 
 
 def world_place(one):
-    """Return the pose of an object in the world."""
+    """Return the position of an object in the world [m]."""
     assert one.header.frame_id == "mount"
     return place(one.pose) + MOUNT
 
 
-def test_shapes_and_places_equal_the_scenes(scene, peer):
+def test_shapes_and_positions_match_the_scene_file(scene, peer):
     peer.until(lambda: {"cube", "pill", "table", "pole"} <= scene.world.keys())
     cube, table, pole = (scene.world[name] for name in ("cube", "table", "pole"))
     (box,) = cube.primitives
     assert (box.type, list(box.dimensions)) == (box.BOX, [0.04, 0.04, 0.04])
     assert list(table.primitives[0].dimensions) == [0.6, 0.8, 0.3]
     assert world_place(table) == pytest.approx([0.0, 0.0, 0.15])
-    (post,) = pole.primitives  # height before radius
+    (post,) = pole.primitives  # dimensions: height, radius
     assert (post.type, list(post.dimensions)) == (post.CYLINDER, [0.5, 0.02])
     kinds = [(one.type, list(one.dimensions)) for one in scene.world["pill"].primitives]
     assert kinds == [(box.CYLINDER, [0.05, 0.01]), (box.SPHERE, [0.01]), (box.SPHERE, [0.01])]
@@ -143,7 +143,7 @@ def test_a_gripped_cube_is_attached_and_then_detached(scene, peer):
     go(LIFTED, lambda: "cube" in scene.attached)
     one = scene.attached["cube"]
     assert (one.link_name, one.touch_links) == ("hand", ["hand", "left_finger", "right_finger"])
-    # where the fingers closed on the pole: at 0.32 m, below the hand at 0.7 m + AROUND[0]
+    # the fingers hold the cube at 0.32 m, and the hand is at 0.7 m + AROUND[0] = 0.46 m
     assert place(one.object.pose) == pytest.approx([0.0, 0.0, -0.14], abs=0.01)
     assert "cube" not in scene.world
     go(ABOVE, lambda: "cube" in scene.world)
@@ -151,7 +151,7 @@ def test_a_gripped_cube_is_attached_and_then_detached(scene, peer):
     assert not scene.wrong
 
 
-def test_spawned_and_welded_objects_come_and_go(scene, peer):
+def test_the_planning_scene_follows_spawned_attached_and_deleted_objects(scene, peer):
     request = SpawnEntity.Request(name="ball", initial_pose=PoseStamped())
     text = '<robot name="ball"><link name="ball"><inertial><mass value="0.1"/><inertia ixx="1e-4" '
     text += 'iyy="1e-4" izz="1e-4" ixy="0" ixz="0" iyz="0"/></inertial><collision><geometry>'
@@ -171,7 +171,7 @@ def test_spawned_and_welded_objects_come_and_go(scene, peer):
     peer.until(lambda: "ball" in scene.world)
     peer.call(Attach, "/simulator/attach", weld)
     peer.until(lambda: "ball" in scene.attached)
-    # the object is also deleted while the hand holds it
+    # an attached object can be deleted, too
     answer = peer.call(
         DeleteEntity, "/simulator/delete_entity", DeleteEntity.Request(entity="ball")
     )

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Run examples/push_joint.py as a user runs it."""
+"""The example push_joint.py works when it is run as a user runs it."""
 
 import os
 import re
@@ -25,7 +25,7 @@ def push(domain, *arguments):
 def test_the_example_pushes_a_joint_and_prints_its_motion(simulate, domain, two_joints):
     patient = "command_timeout:=100.0"
     simulate(two_joints, "--ros-args", "-p", "gravity:=[0.0, 0.0, 0.0]", "-p", patient)
-    for _ in range(3):  # a machine that stalls for the two seconds shows less
+    for _ in range(3):  # a machine that stalls prints too few rows, so try again
         done = push(domain, "turn", "0.5")
         assert done.returncode == 0, done.stderr
         rows = re.findall(
@@ -38,7 +38,7 @@ def test_the_example_pushes_a_joint_and_prints_its_motion(simulate, domain, two_
     assert float(rows[-1][2]) == 0.5
 
 
-def test_wrong_arguments_are_refused(simulate, domain, two_joints):
+def test_the_example_push_joint_refuses_wrong_arguments(simulate, domain, two_joints):
     simulate(two_joints)
     for arguments, words in (
         (["trun"], "there is no joint 'trun'; the robot has lift, turn"),
@@ -50,7 +50,7 @@ def test_wrong_arguments_are_refused(simulate, domain, two_joints):
         assert "Traceback" not in done.stderr
 
 
-@pytest.mark.nightly  # the test waits ten seconds
+@pytest.mark.nightly  # waits ten seconds
 def test_the_script_reports_a_timeout_without_a_simulator(domain):
     done = push(domain)
     assert done.returncode == 1

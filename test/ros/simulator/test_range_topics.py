@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Lidars and range sensors as received by subscribers and recordings."""
+"""Subscribers and recordings get the readings of lidars and range sensors."""
 
 import math
 import threading
@@ -58,7 +58,7 @@ def room():
 
 @pytest.fixture
 def node(domain, peer):
-    """Yield a node in a participant of its own."""
+    """Yield a node that has its own DDS participant."""
     context = rclpy.Context()
     rclpy.init(context=context, domain_id=domain)
     node = rclpy.create_node("robot", context=context, namespace="left")
@@ -68,7 +68,7 @@ def node(domain, peer):
 
 
 class Still:
-    """A state of the cart at rest, or driving."""
+    """A state of the cart at position x [m] and velocity v [m/s]."""
 
     def __init__(self, m, tick=0, x=0.0, v=0.0, epoch=0):
         self.tick, self.epoch, self.time = tick, epoch, tick * 0.001
@@ -82,7 +82,7 @@ def spec(kind=LidarSpec, name="front", **given):
 
 
 def points_of(cloud):
-    """Return a cloud as a client reads it, by its own description of the fields."""
+    """Return the points of a cloud, read by the fields that the message describes."""
     types = {PointField.FLOAT32: "f4", PointField.UINT16: "u2"}
     order = ">" if cloud.is_bigendian else "<"
     kind = np.dtype(
@@ -97,7 +97,7 @@ def points_of(cloud):
     return np.frombuffer(bytes(cloud.data), kind).reshape(cloud.height, cloud.width)
 
 
-def test_subscribers_read_scans_clouds_and_ranges(room, node, peer):
+def test_subscribers_get_correct_scans_clouds_and_ranges(room, node, peer):
     m, description = room
     turn = Fan(-math.pi, math.pi, 360)
     specs = [
@@ -127,7 +127,7 @@ def test_subscribers_read_scans_clouds_and_ranges(room, node, peer):
     scan, top, rose, bumper = (heard[name][0] for name in kinds)
     d = rb.make_data(m)
     d.qpos[:], d.qvel[:] = 0.1, 1.5
-    assert nanoseconds(scan.header.stamp) + 50 * TICK in states, "the stamp is of the first ray"
+    assert nanoseconds(scan.header.stamp) + 50 * TICK in states, "not the time of the first ray"
     assert scan.header.frame_id == "left_laser"
     angles = scan.angle_min + scan.angle_increment * np.arange(len(scan.ranges))
     np.testing.assert_allclose(angles, np.linspace(-1.0, 1.0, 201), atol=1e-5)
@@ -147,7 +147,7 @@ def test_subscribers_read_scans_clouds_and_ranges(room, node, peer):
     assert points["ring"][:, 0].tolist() == [0, 1, 2, 3]
     np.testing.assert_allclose(points["time"][0], 0.1 * np.arange(360) / 360, rtol=1e-6)
     ahead = points[2, 170:190]
-    x = ahead["x"] + 0.6 - 1.5 * (0.1 - ahead["time"])  # x in the room
+    x = ahead["x"] + 0.6 - 1.5 * (0.1 - ahead["time"])  # x in the room at the time of each ray
     np.testing.assert_allclose(x, 5.0, atol=1.5 * 0.1 / 64)
     assert nanoseconds(top.header.stamp) + 100 * TICK in states
 
@@ -160,7 +160,7 @@ def test_subscribers_read_scans_clouds_and_ranges(room, node, peer):
 
 
 class Slow:
-    """A topic whose readings wait for permission, and that stores its messages."""
+    """A topic whose readings wait until `go` is set; it stores its messages."""
 
     def __init__(self, latency=0.0):
         self.go, self.spec, self.published = threading.Event(), spec(latency=latency), []
@@ -177,7 +177,7 @@ class Slow:
         self.published.append(message)
 
 
-def test_a_thread_that_cannot_follow_drops_the_older_readings(room):
+def test_a_thread_that_is_too_slow_drops_all_waiting_readings_but_the_newest(room):
     slow, work = Slow(), SensorWork(TICK, threaded=True)
     for tick in range(1, 6):
         work.take(slow, {0: slow}, tick, Still(room[0], tick))
@@ -190,7 +190,7 @@ def test_a_thread_that_cannot_follow_drops_the_older_readings(room):
     assert slow.published == [(1, 0, 1, 1), (5, 0, 5, 1)]
 
 
-def test_readings_from_before_a_reset_are_not_published_after_it(room):
+def test_readings_from_before_a_reset_are_not_published_after_the_reset(room):
     slow, work = Slow(), SensorWork(TICK, threaded=True)
     work.take(slow, {0: slow}, 11, Still(room[0], 1))
     until(lambda: not work._jobs)  # the thread is at work
@@ -200,10 +200,10 @@ def test_readings_from_before_a_reset_are_not_published_after_it(room):
     until(lambda: slow.published)
     work.close()
     assert slow.published == [(13, 0, 1, 1)]
-    assert work.dropped == 0, "what waits at a reset is not late"
+    assert work.dropped == 0, "readings discarded by a reset count as dropped"
 
 
-def test_an_error_in_the_thread_is_raised_where_states_are_published(room):
+def test_the_next_published_state_raises_the_error_of_the_thread(room):
     slow, work = Slow(), SensorWork(TICK, threaded=True)
     slow.read = lambda *_: 1 / 0
     work.take(slow, {0: slow}, 1, Still(room[0], 1))
@@ -224,7 +224,7 @@ def test_no_reading_is_dropped_in_simulated_time_and_latency_is_exact(room):
     assert arrived == {tick: tick + 3 for tick in range(0, 17, 2)}
     work.take(slow, {}, 0, Still(room[0], 0, epoch=1))
     work.take(slow, {}, 30, Still(room[0], 30, epoch=1))
-    assert len(slow.published) == len(arrived), "a reset discards what is under way"
+    assert len(slow.published) == len(arrived), "a reading from before the reset was published"
     assert work.dropped == 0
 
 
@@ -236,7 +236,7 @@ def until(condition):
 
 
 def recorded(path, topic):
-    """Return the messages of a topic, with the time of each."""
+    """Return (time [ns], message) of each message that a recording has on a topic."""
     from rosbags.highlevel import AnyReader
 
     from rbdyn_ros.recording.schemas import Schemas
@@ -248,7 +248,7 @@ def recorded(path, topic):
 
 
 def fast_run(simulate, peer, folder, path, topics):
-    """Record 500 ticks in mode fast; return the messages of each topic."""
+    """Record 500 ticks in mode fast; return recorded(...) of each topic."""
     from simulation_interfaces.srv import StepSimulation
 
     values = {
@@ -267,13 +267,13 @@ def fast_run(simulate, peer, folder, path, topics):
     start, kind = states[-1].header.stamp, StepSimulation
     answer = peer.call(kind, "/simulator/step_simulation", kind.Request(steps=500))
     assert answer.result.result == answer.result.RESULT_OK
-    # the heartbeat comes after all states are published
+    # a state is repeated only after all states are published
     peer.until(lambda: states[-1] == states[-2] and states[-1].header.stamp != start)
     simulator.end_well()
     return {name: recorded(path, name) for name in topics}
 
 
-def test_fast_runs_have_the_same_bits(simulate, peer, tmp_path):
+def test_two_fast_runs_record_bitwise_equal_readings(simulate, peer, tmp_path):
     pytest.importorskip("rosbags", reason="rosbags is not installed")
     pytest.importorskip("simulation_interfaces", reason="simulation_interfaces is not built")
     (tmp_path / "cart.urdf").write_text(ROOM)
@@ -285,8 +285,8 @@ def test_fast_runs_have_the_same_bits(simulate, peer, tmp_path):
     for topic, numbers in (("/front/scan", "ranges"), ("/top/points", "data")):
         bits = [[getattr(message, numbers).tobytes() for _, message in run[topic]] for run in runs]
         assert bits[0] == bits[1], topic
-        assert len(set(bits[0])) == len(bits[0]) > 1, "the noise of each reading is its own"
-    # no reading is missing: a sweep ends every 20 ms, and the last two are under way at the end
+        assert len(set(bits[0])) == len(bits[0]) > 1, "two readings have the same noise"
+    # no scan is missing: one ends every 20 ms, and the last two have not arrived at the end
     scans = first["/front/scan"]
     begun = np.array([nanoseconds(message.header.stamp) for _, message in scans])
     assert (np.diff(begun) == 20 * TICK).all()
@@ -296,7 +296,7 @@ def test_fast_runs_have_the_same_bits(simulate, peer, tmp_path):
     assert {round(message.range, 6) for _, message in first["/bumper/range"]} == {4.5}
 
 
-def test_a_lidar_works_beside_a_real_time_loop(simulate, peer, tmp_path):
+def test_a_lidar_is_simulated_beside_a_real_time_loop(simulate, peer, tmp_path):
     pytest.importorskip("rbdyn_interfaces", reason="rbdyn_interfaces is not built")
     from rbdyn_interfaces.msg import Statistics
 
@@ -312,7 +312,7 @@ def test_a_lidar_works_beside_a_real_time_loop(simulate, peer, tmp_path):
     peer.until(lambda: len(scans) > 5 and len(stats) > 5)
     assert stats[-1].dropped_readings >= 0
     middle = [scan.ranges[50] for scan in scans if math.isfinite(scan.ranges[50])]
-    assert middle == pytest.approx([3.5] * len(middle), abs=0.1), "the visual wall is nearer"
+    assert middle == pytest.approx([3.5] * len(middle), abs=0.1), "not the visual wall"
     simulator.end_well()
 
 
@@ -327,7 +327,7 @@ def test_a_lidar_works_beside_a_real_time_loop(simulate, peer, tmp_path):
         (("contact:=true", "contact:=false"), "has none"),
     ],
 )
-def test_a_wrong_sensor_file_ends_the_node_with_a_sentence(simulate, tmp_path, change, words):
+def test_a_wrong_sensor_file_ends_the_start_with_one_message(simulate, tmp_path, change, words):
     (tmp_path / "cart.urdf").write_text(ROOM)
     (tmp_path / "sensors.yaml").write_text(FILE.replace(*change))
     values = [f"urdf:={tmp_path}/cart.urdf", f"sensors:={tmp_path}/sensors.yaml", "contact:=true"]

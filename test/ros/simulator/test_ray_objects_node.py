@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Sensors with rays measure objects that come and go in a running simulator."""
+"""Sensors with rays measure objects that are spawned and deleted in a running simulator."""
 
 import pytest
 
@@ -37,7 +37,7 @@ def test_an_object_is_seen_from_its_spawning_to_its_deletion(
 
         peer.until(is_so)
 
-    wait_for(4.5, 3.5)  # the wall is 4.5 m away in the collisions, and 3.5 m in the visuals
+    wait_for(4.5, 3.5)  # the wall is 4.5 m away in collision geometry, and 3.5 m in visuals
     done(spawn("box", xyz=(2.5, 0.0, 1.2)))
     wait_for(1.95, 1.95)
     done(ask("DeleteEntity", entity="box"))

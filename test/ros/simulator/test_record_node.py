@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A simulator records its run: all topics and every state, even if it is killed."""
+"""A simulator records all topics and every state of its run, even if it is killed."""
 
 import hashlib
 import signal
@@ -39,7 +39,7 @@ def record(urdf, path, *more):
 
 
 def state_hash(run, k, tick):
-    """Return the hash of a recorded state, as from ~/state_hash."""
+    """Return the hash of recorded state number k; ~/state_hash computes the same at this tick."""
     digest = hashlib.sha256(np.int64(tick).tobytes())
     digest.update(run.qpos[k].tobytes())
     digest.update(run.qvel[k].tobytes())
@@ -49,21 +49,23 @@ def state_hash(run, k, tick):
 
 
 def numbers(message):
-    """Return the content of a JointState, bit by bit, without padding."""
+    """Return stamp and numbers of a JointState, in a form that compares bit by bit."""
     stamp = message.header.stamp
     arrays = (message.position, message.velocity, message.effort)
     return stamp.sec, stamp.nanosec, *(np.array(array).tobytes() for array in arrays)
 
 
 def states_in(path):
-    """Return every State in a complete file."""
+    """Return every message of type State in a complete file."""
     store = Schemas().store
     with AnyReader([path]) as bag:
         chosen = [c for c in bag.connections if c.msgtype == STATE]
         return [store.deserialize_cdr(raw, STATE) for _, _, raw in bag.messages(chosen)]
 
 
-def test_a_run_is_recorded_and_read_back(simulate, peer, two_joints, tmp_path):
+def test_a_recorded_run_has_every_state_and_all_published_messages(
+    simulate, peer, two_joints, tmp_path
+):
     path = tmp_path / "run.mcap"
     simulator = simulate(*record(two_joints, path), entry="node", clock=True)
     states = peer.hear(JointState, "joint_states", 1000)
@@ -89,12 +91,12 @@ def test_a_run_is_recorded_and_read_back(simulate, peer, two_joints, tmp_path):
     assert run.notes == ()
     found = [state.tick for state in states_in(path)]
     steps = np.diff([0, *found])
-    assert (steps[1:] > 0).all()  # the recording has each state once
+    assert (steps[1:] > 0).all()  # no state is recorded twice
     assert found[-1] > 2000
-    # no state is missing, unless the log reports that publishing was too slow
+    # states may be missing only if the log reports slow publishing
     assert (steps <= 1).all() or "publishing is too slow: skipped" in simulator.text()
     assert said == state_hash(run, -1, found[-1])
-    # the recording contains the published messages, to the last bit
+    # the recording contains the received messages, bit by bit
     with AnyReader([path]) as bag:
         topics = {c.topic: c.msgtype for c in bag.connections}
         of_states = [c for c in bag.connections if c.topic == "/joint_states"]
@@ -109,12 +111,12 @@ def test_a_run_is_recorded_and_read_back(simulate, peer, two_joints, tmp_path):
         *("/joint_commands", "/effort_commands"),
     ):
         assert times[topic], topic
-        # times are simulated times
+        # all times are simulated times
         assert 0 <= min(times[topic]) <= max(times[topic]) <= times["/simulator/state"][-1]
     assert topics["/simulator/stats"] == "rbdyn_interfaces/msg/Statistics"
     assert run.commanded["/joint_commands"].position[0].tolist() == [0.25]
     assert run.commanded["/effort_commands"].names == run.m.jnt_names
-    assert [1.0, -1.0] in run.effort.tolist()  # later states may have no command
+    assert [1.0, -1.0] in run.effort.tolist()  # in some states; later ones may have no command
 
 
 def test_a_killed_simulator_leaves_a_readable_recording(simulate, peer, two_joints, tmp_path):
@@ -122,13 +124,13 @@ def test_a_killed_simulator_leaves_a_readable_recording(simulate, peer, two_join
     simulator = simulate(*record(two_joints, path), entry="node")
     states = peer.hear(JointState, "joint_states", 1000)
     peer.until(lambda: path.stat().st_size > 20_000)
-    last = states[-1].header.stamp  # all messages so far are on the disk, except the last chunk
+    last = states[-1].header.stamp  # these states will be on disk when the simulator is killed
     peer.until(lambda: states[-1].header.stamp.sec > last.sec + 2)
     simulator.end(signal.SIGKILL)
     run = read_run(path)
     assert run.truncated
     assert "it was cut off" in run.notes[0]
-    # the engine computes each next state, to the last bit
+    # from each state the engine computes the next one, bit by bit
     d, step = rb.make_data(run.m), run.m.opt.timestep
     neighbours = np.flatnonzero(np.diff(run.clock) < 1.5 * step)
     assert len(neighbours) > 50
@@ -139,8 +141,8 @@ def test_a_killed_simulator_leaves_a_readable_recording(simulate, peer, two_join
         assert d.qvel.tobytes() == run.qvel[k + 1].tobytes()
 
 
-def test_a_recording_has_the_robot_that_was_simulated(simulate, peer, two_joints, tmp_path):
-    """Gravity and a payload change during the run; the file has the robot of the last states."""
+def test_a_recording_contains_the_robot_as_it_was_simulated(simulate, peer, two_joints, tmp_path):
+    """Gravity and a payload change during the run; the file has the Model of the last states."""
     srv = pytest.importorskip("rbdyn_interfaces.srv", reason="rbdyn_interfaces is not built")
     path, start = tmp_path / "run.mcap", rb.load_urdf(two_joints)
     simulator = simulate(*record(two_joints, path))
@@ -157,7 +159,7 @@ def test_a_recording_has_the_robot_that_was_simulated(simulate, peer, two_joints
     assert run.m.opt.gravity.tolist() == [3.0, 0.0, -9.0]
     assert run.m.body_mass[-1] == start.body_mass[-1] + 0.5
     assert any("payload" in note for note in run.notes)
-    # two successive states: on a busy machine some states are missing
+    # find two successive states, as a busy machine may skip some
     d, h = rb.make_data(run.m), run.m.opt.timestep
     k = int(np.flatnonzero(np.abs(np.diff(run.clock) - h) < 1e-9)[-1])
     run.restore(d, k)
@@ -184,7 +186,7 @@ def test_several_robots_with_sensors_are_in_one_file(simulate, peer, two_joints,
         run = read_run(path, name=name)
         assert run.name == name
         assert len(run.time) > 100
-        # only the recording subscribed to the sensor
+        # the recording also gets topics without other subscribers
         assert f"/{name}/imu/data_raw" in topics or f"/{name}/imu/data" in topics
         assert f"/{name}/robot_description" in topics
 
@@ -199,11 +201,13 @@ def test_a_recording_in_fast_mode_has_simulated_times(simulate, peer, two_joints
     simulator.end_well()
     run = read_run(path)
     assert run.duration >= 5.0
-    # every tenth tick is handed over, or fewer if the publisher was too slow
+    # at most every tenth tick is recorded
     assert (np.diff(run.clock) > 0.0099).all()
 
 
-def test_a_recording_is_read_from_its_last_reset_of_time(simulate, peer, two_joints, tmp_path):
+def test_read_run_returns_the_states_since_the_last_reset_of_time(
+    simulate, peer, two_joints, tmp_path
+):
     Reset = pytest.importorskip("rbdyn_interfaces.srv").Reset
     path = tmp_path / "run.mcap"
     simulator = simulate(*record(two_joints, path), entry="node", clock=True)
@@ -217,7 +221,7 @@ def test_a_recording_is_read_from_its_last_reset_of_time(simulate, peer, two_joi
     run, found = read_run(path), states_in(path)
     last = max(state.epoch for state in found)
     assert {state.epoch for state in found} == {last - 1, last}
-    # earlier states are in the file, but are not read
+    # the file has the earlier states, but read_run leaves them out
     after = [state for state in found if state.epoch == last]
     assert run.clock.tolist() == [state.time for state in after]
     assert run.clock[0] < 1.0 < run.clock[-1]
@@ -225,7 +229,7 @@ def test_a_recording_is_read_from_its_last_reset_of_time(simulate, peer, two_joi
     assert "reset" in note
 
 
-def test_a_bad_recording_is_refused_before_the_start(simulate, two_joints, tmp_path):
+def test_a_bad_path_of_a_recording_is_refused_at_the_start(simulate, two_joints, tmp_path):
     (tmp_path / "mine.mcap").write_text("mine")
     for path, words in (
         (tmp_path / "mine.mcap", "exists already (4 bytes)"),
@@ -240,7 +244,7 @@ def test_a_bad_recording_is_refused_before_the_start(simulate, two_joints, tmp_p
     assert (tmp_path / "mine.mcap").read_text() == "mine"
 
 
-def test_two_simulators_do_not_write_one_file(simulate, peer, two_joints, tmp_path):
+def test_a_second_simulator_does_not_record_to_the_same_file(simulate, peer, two_joints, tmp_path):
     path = tmp_path / "run.mcap"
     first = simulate(*record(two_joints, path), entry="node")
     peer.hear(JointState, "joint_states", 1000)
@@ -251,18 +255,20 @@ def test_two_simulators_do_not_write_one_file(simulate, peer, two_joints, tmp_pa
     assert not read_run(path).truncated
 
 
-def test_a_deleted_recording_is_an_error_at_once_and_at_the_end(simulate, two_joints, tmp_path):
+def test_deleting_the_recording_is_logged_at_once_and_fails_the_end(
+    simulate, two_joints, tmp_path
+):
     path = tmp_path / "run.mcap"
     simulator = simulate(*record(two_joints, path), entry="node")
     path.unlink()
     simulator.wait_for("it was deleted")
-    assert simulator.process.poll() is None  # the simulation goes on
+    assert simulator.process.poll() is None  # the simulator keeps running
     assert simulator.end() == 1
     assert simulator.text().count(f"the recording {path} cannot be continued") == 2
     assert f"recorded {path}" not in simulator.text()
 
 
-def test_closing_a_recording_reports_its_failures(tmp_path):
+def test_closing_a_recording_returns_its_failures(tmp_path):
     recording = NodeRecording(tmp_path / "run.mcap")
     assert recording.close() == ("", True)
     recording._file = RunFile(recording.path, trouble=lambda _: None)
@@ -294,7 +300,7 @@ def test_a_recorded_state_is_a_valid_message_with_all_its_numbers():
     ],
 )
 def test_installed_types_have_the_definitions_of_rosbags(typename):
-    """Definitions made from message classes equal the definitions in the package rosbags."""
+    """Definitions made from message classes must equal the definitions in the package rosbags."""
     from rosbags.typesys import get_types_from_msg
 
     ours = get_types_from_msg(definition(typename), typename)[typename][1]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The effect of each reset on payload, gravity and the state hash."""
+"""Resets keep payload and gravity as documented, and equal states have equal hashes."""
 
 import pytest
 
@@ -46,7 +46,7 @@ def scope(number):
 
 
 def stop(ask):
-    assert ask(Trigger, "step").success  # the ended process counted as stopped
+    assert ask(Trigger, "step").success  # leave the state STOPPED first
     request = SetSimulationState.Request()
     request.state.state = STOPPED
     kind, service = SetSimulationState, "set_simulation_state"
@@ -57,7 +57,7 @@ def reset_with(**fields):
     return lambda ask: ask(Reset, "reset_with", **fields).success
 
 
-#: Resets in order, whether payload and gravity stay, and whether all is as at a fresh start.
+#: Kinds of resets: function, whether payload and gravity stay, whether the start is restored.
 RESETS = {
     "~/reset": (lambda ask: ask(Trigger, "reset").success, True, False),
     "state": (scope(STATE), True, False),
@@ -77,7 +77,7 @@ def test_resets_keep_payload_and_gravity_as_documented(ask):
     load(ask)
     loaded = gravity_effort(ask)
     assert loaded != own_effort
-    assert state_hash(ask) != fresh  # at the same tick and positions
+    assert state_hash(ask) != fresh  # although tick and positions are the same
     for name, (act, stays, is_fresh) in RESETS.items():
         load(ask)
         assert act(ask), name

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Topics after a ResetSimulation of simulation_interfaces with each scope."""
+"""After ResetSimulation with each scope the topics have the right stamps and states."""
 
 import pytest
 
@@ -20,7 +20,7 @@ OFTEN = ("-p", "tf_rate:=1000.0", "-p", "clock_rate:=1000.0")
 
 
 class Stamps:
-    """The stamps of three topics in order of arrival, and the last joint_states."""
+    """The stamps [ns] on three topics in order of arrival, and the last joint_states."""
 
     def __init__(self, peer):
         self.of = {"joint_states": [], "/tf": [], "/clock": []}
@@ -59,7 +59,7 @@ def reset(peer, scope):
 
 @pytest.fixture
 def stamps(simulate, peer, two_joints):
-    """Yield the stamps of a simulator that ends with SIGTERM, paused, when the test is over."""
+    """Yield the stamps of a paused simulator, which SIGTERM ends after the test."""
     sha = rb.load_urdf(two_joints).sha256()
     simulator = simulate(
         two_joints, "--ros-args", *OFTEN, "-p", f"required_sha256:={sha}", clock=True
@@ -71,14 +71,14 @@ def stamps(simulate, peer, two_joints):
 
 
 def fall(peer, stamps):
-    """Let the arm fall for a while, then pause; return the stamp and the position."""
+    """Let the arm fall for a while, then pause; return the last stamp [ns] and positions."""
     begin = nanoseconds(stamps.state.header.stamp)
     peer.pause(False)
-    # after 200 ticks all delayed messages are older than the pause
+    # run for 200 ticks, so that delayed messages from before have arrived
     peer.until(lambda: nanoseconds(stamps.state.header.stamp) > begin + 200 * TICK)
     peer.pause(True)
     peer.until_tf(lambda: len(stamps.last()) == 1 and None not in stamps.last())
-    peer.until(lambda: len(set(stamps.of["joint_states"][-2:])) == 1)  # the heartbeat
+    peer.until(lambda: len(set(stamps.of["joint_states"][-2:])) == 1)  # time stands
     assert abs(stamps.state.position[1]) > 1e-3
     return nanoseconds(stamps.state.header.stamp), list(stamps.state.position)
 
@@ -92,7 +92,7 @@ def test_a_paused_simulation_can_be_reset_by_scope(stamps, peer):
 
     now, there = fall(peer, stamps)
     assert stamps.ascend()
-    assert reset(peer, SPAWNED) == (1, "")  # there are no spawned entities, so nothing changes
+    assert reset(peer, SPAWNED) == (1, "")  # no entity was spawned: no effect
     seen = len(stamps.of["joint_states"])
     peer.until(lambda: len(stamps.of["joint_states"]) > seen + 1)
     assert (stamps.last(), list(stamps.state.position)) == ({now}, there)
@@ -106,7 +106,7 @@ def test_a_paused_simulation_can_be_reset_by_scope(stamps, peer):
     peer.until_tf(lambda: stamps.last() == {0})
     assert list(stamps.state.position) == there
     for scope in (DEFAULT, ALL, TIME | STATE):
-        stamps.forget()  # messages from before the reset of time
+        stamps.forget()  # drop stamps from before the reset
         fall(peer, stamps)
         assert stamps.ascend()
         assert reset(peer, scope) == (1, "")
@@ -115,7 +115,7 @@ def test_a_paused_simulation_can_be_reset_by_scope(stamps, peer):
         assert not any(stamps.state.velocity)
 
 
-def test_stamps_never_go_back_when_a_running_robot_is_reset(stamps, peer):
+def test_resetting_the_state_of_a_running_robot_does_not_set_back_stamps(stamps, peer):
     for _ in range(10):
         begin = nanoseconds(stamps.state.header.stamp)
         peer.until(lambda: nanoseconds(stamps.state.header.stamp) > begin + 20 * TICK)  # noqa: B023

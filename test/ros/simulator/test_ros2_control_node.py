@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The real controller manager with rbdyn_hardware; skipped where ros2_control is not installed."""
+"""The real controller manager controls a simulated robot through rbdyn_hardware."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ SAMPLE = Path(__file__).parents[3] / "config/ros2_control"
 NAMES = ("shoulder_yaw", "shoulder_pitch", "upper_arm_roll", "elbow_pitch", "forearm_roll")
 NAMES += ("wrist_pitch", "wrist_roll")
 GOAL = [0.5, 0.6, -0.4, 0.8, 0.3, -0.5, 0.4]
-#: Weight of the carriage with its gripper [N].
+#: Weight of the carriage and the gripper [N].
 WEIGHT = 2.2 * 9.81
 LINK = """<link name="{}"><inertial><mass value="{}"/>
 <inertia ixx="0.01" iyy="0.01" izz="0.01" ixy="0" ixz="0" iyz="0"/></inertial></link>"""
 JOINT = """<joint name="{}" type="prismatic"><parent link="{}"/><child link="{}"/>
 <axis xyz="{}"/><limit lower="-1" upper="1" effort="500" velocity="5"/>{}</joint>"""
-#: A carriage that moves up and down, with a gripper, an IMU and a force/torque sensor.
+#: Files of a carriage that moves up and down, with a gripper, an IMU and a force/torque sensor.
 RIG = {
     "rig.urdf": f"""<robot name="rig"><link name="base"/>{LINK.format("carriage", 2)}
 {LINK.format("left", 0.1)}{LINK.format("right", 0.1)}
@@ -93,7 +93,7 @@ for needed in ("rbdyn_hardware", "joint_trajectory_controller", "joint_state_bro
 
 @pytest.fixture
 def manage(domain, tmp_path):
-    """Start a controller manager with a file of parameters; return its process."""
+    """Yield a function that starts a controller manager with a parameter file."""
     started = []
 
     def begin(file):
@@ -126,7 +126,7 @@ def activate(peer, names):
 
 
 def result_of(peer, point, seconds):
-    """Send a trajectory to a point; return the result."""
+    """Send a goal of one point to the trajectory controller; return the result."""
     name = "/arm_controller/follow_joint_trajectory"
     client = ActionClient(peer.node, FollowJointTrajectory, name)
     peer.until(client.server_is_ready)
@@ -143,7 +143,9 @@ def result_of(peer, point, seconds):
 
 
 @pytest.mark.parametrize("time_mode", ["realtime", "lockstep"])
-def test_a_trajectory_passes_through_shared_memory(simulate, peer, manage, time_mode):
+def test_a_trajectory_controller_moves_the_arm_through_shared_memory(
+    simulate, peer, manage, time_mode
+):
     words = ["--ros-args", "--params-file", SAMPLE / "shared_memory_simulator.yaml"]
     words += ["-p", f"time_mode:={time_mode}", "-p", "lockstep_timeout:=0.2"]
     simulator = simulate(SAMPLE / "shared_memory_arm.urdf.xacro", *words, clock=True)
@@ -162,12 +164,12 @@ def test_a_trajectory_passes_through_shared_memory(simulate, peer, manage, time_
     seen = len(states)
     peer.until(lambda: len(states) > seen + 300)
     named = dict(zip(states[-1].name, states[-1].position, strict=True))
-    assert [named[name] for name in NAMES] == pytest.approx(GOAL, abs=0.01)  # on_timeout: hold
+    assert [named[name] for name in NAMES] == pytest.approx(GOAL, abs=0.01)  # on_timeout is hold
     simulator.end_well()
 
 
 def values_of(message):
-    """Return the numbers of a DynamicJointState by the names of their interfaces."""
+    """Return the values of a DynamicJointState by "name/interface"."""
     return {
         f"{name}/{interface}": value
         for name, row in zip(message.joint_names, message.interface_values, strict=True)
@@ -176,7 +178,7 @@ def values_of(message):
 
 
 def test_ros2_control_uses_sensors_impedance_and_initial_values(simulate, peer, manage, tmp_path):
-    """A carriage hangs on a spring of 500 N/m; a gripper goes to its initial value."""
+    """The carriage hangs on a spring of 500 N/m; the gripper moves to its initial value."""
     prefix("forward_command_controller")
     for name, text in RIG.items():
         (tmp_path / name).write_text(text)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""~/save_state and ~/load_state: a run in lock-step repeats its future to the last bit."""
+"""After ~/load_state a lock-step run repeats the future of the saved state bit for bit."""
 
 import pytest
 
@@ -36,7 +36,7 @@ def ask(peer):
 
 
 def until_tick(peer, commander, tick):
-    """Let the commander answer until a tick, counted from the first; the simulator waits there."""
+    """Let the commander answer until a tick, counted from its first; return the state's hash."""
     commander.end, commander.done = tick, False
     peer.until(lambda: commander.done)
     return peer.trigger("simulator/state_hash")
@@ -52,7 +52,9 @@ def readings(messages):
     }
 
 
-def test_a_run_in_lockstep_with_noise_and_delay_repeats(simulate, peer, ask, two_joints, tmp_path):
+def test_a_lockstep_run_with_noise_and_delays_repeats_after_loading_a_state(
+    simulate, peer, ask, two_joints, tmp_path
+):
     sensors = tmp_path / "sensors.yaml"
     sensors.write_text(SENSORS)
     given = ("time_mode:=lockstep", "lockstep_timeout:=0.0", "seed:=7", f"sensors:={sensors}")
@@ -70,7 +72,7 @@ def test_a_run_in_lockstep_with_noise_and_delay_repeats(simulate, peer, ask, two
     expected = until_tick(peer, commander, 80)
     measured = readings(imu)
 
-    # everything else changes before the state is loaded
+    # change everything else before loading the state
     assert peer.set_parameters({"faults.encoder_noise": [0.5], "faults.stuck_joints": ["turn"]})
     assert ask(srv.SetPayload, "set_payload", link="arm", inertia=Inertia(m=3.0)).success
     assert ask(srv.Reset, "reset_with", state=True, reseed=True, seed=99).success
@@ -81,7 +83,7 @@ def test_a_run_in_lockstep_with_noise_and_delay_repeats(simulate, peer, ask, two
     assert loaded.success, loaded.message
     peer.until(lambda: commander.done)
     assert peer.trigger("simulator/state_hash") == expected
-    # ticks 30 to 80 are measured twice; a busy machine may lose a message of either time
+    # compare readings of ticks 30 to 80; a busy machine may lose some of either run
     peer.until(lambda: len(readings(imu).keys() & measured.keys()) > 40)
     again = readings(imu)
     both = again.keys() & measured.keys()
@@ -90,7 +92,7 @@ def test_a_run_in_lockstep_with_noise_and_delay_repeats(simulate, peer, ask, two
     assert ask(srv.LoadState, "load_state", name="half").state_hash == begin
 
 
-def test_bad_requests_are_refused(simulate, peer, ask, two_joints):
+def test_unknown_names_and_too_many_saved_states_are_refused(simulate, peer, ask, two_joints):
     simulate(two_joints, "--ros-args", "-p", "start_paused:=true")
 
     def refused(kind, service, name, code):
@@ -104,7 +106,7 @@ def test_bad_requests_are_refused(simulate, peer, ask, two_joints):
         assert ask(srv.SaveState, "save_state", name=f"state-{k}").success
     assert "state-3" in refused(srv.LoadState, "load_state", "state_3", "unknown-state")
     refused(srv.SaveState, "save_state", "another", "too-many-states")
-    # saving under the same name replaces the state
+    # the name of a saved state can be used again
     assert ask(srv.SaveState, "save_state", name="state-3").success
     for name in ("", "a/b", "two words", "x" * 65):
         refused(srv.SaveState, "save_state", name, "bad-name")
@@ -113,8 +115,10 @@ def test_bad_requests_are_refused(simulate, peer, ask, two_joints):
     assert ask(srv.LoadState, "load_state", name="state-9").state_hash == before
 
 
-def test_measurements_after_a_saved_time_are_not_sent_again(simulate, peer, ask, two_joints):
-    """While paused the node repeats the last joint_states, but no joint_states of a later time."""
+def test_after_loading_a_state_the_node_does_not_repeat_later_joint_states(
+    simulate, peer, ask, two_joints
+):
+    """A paused node repeats its last joint_states, unless these are later than a loaded state."""
     given = ("start_paused:=true", "faults.state_delay:=0.002")
     simulate(two_joints, "--ros-args", *(w for p in given for w in ("-p", p)))
     assert ask(srv.SaveState, "save_state", name="begin").success
@@ -123,7 +127,7 @@ def test_measurements_after_a_saved_time_are_not_sent_again(simulate, peer, ask,
         assert ask(Trigger, "step").success
     peer.until(lambda: len(states) > 2)
     assert ask(srv.LoadState, "load_state", name="begin").success
-    peer.spin(0.2)  # earlier messages have arrived, except on a busy machine
+    peer.spin(0.2)  # let earlier messages arrive
     states.clear()
     peer.spin(2.5)
-    assert len(states) < 2  # a repeated state would come every second
+    assert len(states) < 2  # repeated states would come every second

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""rbdyn sim --scene: objects beside the robot on topics, in services and in recordings."""
+"""With `rbdyn sim --scene` topics, services and recordings have the scene's objects."""
 
 from pathlib import Path
 
@@ -33,7 +33,7 @@ def place(transforms, name):
     return found.header.frame_id, (at.x, at.y, at.z)
 
 
-def test_objects_are_on_topics_and_are_entities(simulate, peer, tmp_path):
+def test_objects_have_poses_on_a_topic_and_are_entities(simulate, peer, tmp_path):
     run = tmp_path / "run.mcap"
     simulator = simulate("--scene", SCENE, "--record", run, "--paused",
                          "--ros-args", "-p", "on_timeout:=hold")  # fmt: skip
@@ -66,7 +66,7 @@ def test_objects_are_on_topics_and_are_entities(simulate, peer, tmp_path):
     assert (cube.pose.position.x, cube.pose.position.z) == (0.2, 0.4)
     peer.until(lambda: place(objects[-1].transforms, "cube")[1][0] == 0.2)
 
-    # everything falls, and rests on the table
+    # the objects fall onto the table
     peer.pause(False)
     m = rb.load(SCENE)
     height = 0.3 + 0.02
@@ -89,7 +89,9 @@ objects:
 """
 
 
-def test_robots_of_a_scene_are_entities_of_their_names(simulate, peer, ask, tmp_path):
+def test_robots_of_a_scene_are_entities_with_the_names_of_the_robots(
+    simulate, peer, ask, tmp_path
+):
     scene = tmp_path / "pair.yaml"
     scene.write_text(ROBOTS.replace("GRIPPER", str(Path("config/scenes/gripper.urdf").absolute())))
     simulate("--scene", scene, "--paused", "--ros-args", "-p", "on_timeout:=hold")
@@ -101,7 +103,7 @@ def test_robots_of_a_scene_are_entities_of_their_names(simulate, peer, ask, tmp_
     assert (left.position.y, left.position.z) == (1.0, 0.7)
     assert left.orientation.z == pytest.approx(1.0)
 
-    # in the axes of the mount: the hand is 0.18 m wide, the fingers reach 0.15 m down
+    # in the frame of the mount the hand is 0.18 m wide, and the fingers reach 0.15 m down
     for name in ("left", "right"):
         high, low = done(ask("GetEntityBounds", entity=name)).bounds.points
         assert (high.x, high.y, low.y) == pytest.approx((0.05, 0.09, -0.09))
@@ -133,9 +135,7 @@ objects:
 """
 
 
-def test_an_object_with_the_name_of_the_scene_is_an_entity_beside_the_robot(
-    simulate, ask, tmp_path
-):
+def test_an_object_with_the_name_of_the_scene_does_not_hide_the_robot(simulate, ask, tmp_path):
     scene = tmp_path / "cube.yaml"
     scene.write_text(CUBE.replace("GRIPPER", str(Path("config/scenes/gripper.urdf").absolute())))
     simulator = simulate("--scene", scene, "--paused")
@@ -152,14 +152,14 @@ def test_an_object_with_the_name_of_the_scene_is_an_entity_beside_the_robot(
         refused(ask("SpawnEntity", name="shelf"), codes.NAME_NOT_UNIQUE, "'shelf' is taken")
 
 
-def test_a_scene_and_a_robot_exclude_each_other(simulate):
+def test_a_scene_together_with_a_robot_is_refused(simulate):
     for words in (["config/robots/pendulum.urdf"], ["--floating-base"]):
         simulator = simulate("--scene", SCENE, *words, wait=False)
         assert simulator.process.wait(60) == 2
 
 
-def test_object_poses_begin_when_somebody_subscribes(simulate, peer):
-    """Before that, compiled code alone publishes only joint_states."""
+def test_object_poses_are_published_once_somebody_subscribes(simulate, peer):
+    """Until then the compiled loop publishes joint_states without Python."""
     lacks = "import sys; sys.modules['visualization_msgs.msg'] = None"
     simulate("--scene", SCENE, "--ros-args", "-p", "publish_tf:=false", prelude=lacks)
     states = peer.hear(JointState, "joint_states")
@@ -174,8 +174,8 @@ WORLD = "test/fuzz/seeds/good/sdf.world.sdf"
 
 
 @pytest.mark.parametrize("words", [(WORLD,), ("--scene", WORLD)], ids=["file", "scene"])
-def test_a_world_of_gazebo_is_simulated(simulate, peer, words):
-    """The swing has a joint, the ball is an object, ground and post are obstacles."""
+def test_the_simulator_can_simulate_a_world_of_gazebo(simulate, peer, words):
+    """A model with a joint, an object and two obstacles are read from the world file."""
     simulate(*words, "--paused")
     objects = peer.collect(TFMessage, "object_poses")
     states = peer.hear(JointState, "joint_states")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Twists of a tool over DDS, of a simulated arm and of its controller."""
+"""Twists over DDS move the tool of a simulated arm and of a controlled arm."""
 
 import importlib.util
 import math
@@ -25,15 +25,15 @@ EXAMPLE = importlib.util.module_from_spec(SPEC)
 SPEC.loader.exec_module(EXAMPLE)
 
 TOOL = ("-p", "servo.frame:=tool0", "-p", "servo.timeout:=0.4")
-#: If a busy machine delays a step, the joints go straight on meanwhile [m]. The straightness of
-#: the tool is tested in topics/test_servo_topic.py and control/test_twist_streams.py.
+#: Tolerance of the tool's path [m]: when a busy machine delays a step, joints keep their
+#: velocities. topics/test_servo_topic.py and control/test_twist_streams.py test the path itself.
 LOOSE = 6e-3
-#: On a busy machine commands are late.
+#: A busy machine delays commands.
 CALM = ("-p", "command_timeout:=5.0", "-p", "on_timeout:=hold")
 
 
 class Tool:
-    """The tool of a UR5: its pose by joint_states, and its twists."""
+    """The tool of a UR5: computes its pose from joint_states and sends twists."""
 
     def __init__(self, peer, arm, node):
         self.peer, self.arm, self.m = peer, arm, rb.load_urdf(find("ur5_robot.urdf"))
@@ -60,7 +60,7 @@ class Tool:
         return twist
 
     def go(self, frame, linear, way):
-        """Move the tool along a vector by a distance [m], then wait until it rests."""
+        """Move the tool by more than `way` [m] at a velocity [m/s]; return the pose at rest."""
         start, _ = self.pose()
         away = lambda: np.linalg.norm(self.pose()[0] - start)  # noqa: E731
         self.peer.insist(self.publisher, self.message(frame, linear), lambda: away() > way)
@@ -73,7 +73,7 @@ class Tool:
 
 
 def refusals(tool, text):
-    """Bad twists are refused by name, and the tool stays where it is."""
+    """Assert that bad twists are refused with their error, and that the tool does not move."""
     before, _ = tool.pose()
     bad = [
         (tool.message("tool1", (0.1, 0, 0)), "no frame 'tool1' (did you mean 'tool0'?)"),
@@ -81,16 +81,16 @@ def refusals(tool, text):
         (tool.message("", (0.1, 0, 0), (0, 0, math.inf)), "angular.z is inf"),
     ]
     old = tool.message("tool0", (0.1, 0, 0))
-    old.header.stamp.nanosec = 1  # the clock began long before this stamp
+    old.header.stamp.nanosec = 1  # this stamp is long ago
     bad.append((old, "s old; servo.timeout is 0.4 s"))
     for message, words in bad:
         tool.peer.insist(tool.publisher, message, lambda words=words: words in text())
-        tool.peer.spin(1.1)  # the log has at most one refusal a second
+        tool.peer.spin(1.1)  # at most one refusal per second is logged
     assert tool.pose()[0] == pytest.approx(before, abs=1e-4)
 
 
 def ways(tool, straight):
-    """Without rotating, the tool moves along its own axes and the axes of the base, then rests."""
+    """Assert that the tool moves straight in two frames, does not rotate, and then rests."""
     place, turn = tool.pose()
     for frame, linear in (("tool0", (0.0, 0.0, -0.05)), ("base_link", (0.0, 0.04, 0.03))):
         goal, _ = tool.go(frame, linear, 0.03)
@@ -106,7 +106,7 @@ def ways(tool, straight):
 
 
 def drag(tool):
-    """The tool follows the marker of RViz until the button is released."""
+    """Drag RViz's marker: assert that the tool follows until the button is released."""
     from visualization_msgs.msg import InteractiveMarkerFeedback, InteractiveMarkerUpdate
 
     updates = tool.peer.collect(InteractiveMarkerUpdate, "arm_controller/tool_marker/update", 100)
@@ -126,7 +126,7 @@ def drag(tool):
     assert tool.rest()[0] - place == pytest.approx([0.0, 0.0, 0.03], abs=LOOSE)
 
 
-def test_the_tool_of_a_simulated_arm_follows_twists_and_holds(simulate, peer):
+def test_the_tool_of_a_simulated_arm_follows_twists_then_holds(simulate, peer):
     simulator = start_arm(simulate, find("ur5_robot.urdf"), UR5_START, 250, more=(*TOOL, *CALM))
     simulator.wait_for("simulating '")
     tool = Tool(peer, Watched(peer), "simulator")
@@ -146,7 +146,7 @@ def test_the_tool_of_a_simulated_arm_follows_twists_and_holds(simulate, peer):
     simulator.end_well()
 
 
-def test_the_tool_of_a_controlled_arm_follows_twists_and_holds(simulate, control, peer):
+def test_the_tool_of_a_controlled_arm_follows_twists_then_holds(simulate, control, peer):
     pair = start_pair(
         simulate,
         control,

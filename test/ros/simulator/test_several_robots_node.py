@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Several robots in one process: topics, commands and faults of each, and their common time."""
+"""Several robots in one process have their own topics, commands and faults, but one time."""
 
 import threading
 from types import SimpleNamespace
@@ -21,7 +21,7 @@ from rbdyn_ros.runtime.loop import Loop
 from rbdyn_ros.runtime.settings import LoopSettings
 from rbdyn_ros.share import bundled_robot
 
-# deep enough for several publishers, as in tf2
+# tf2 uses this QoS; the depth suffices for several publishers
 ALL_LATCHED = QoSProfile(depth=100, durability=DurabilityPolicy.TRANSIENT_LOCAL)
 
 PARAMETERS = """
@@ -48,7 +48,7 @@ def last(states):
 
 @pytest.fixture
 def two(simulate, peer, two_joints, tmp_path):
-    """Yield the joint_states of the robots a and b, paused in one process, by name."""
+    """Yield the joint_states of two paused robots in one process, by their names a and b."""
     file = tmp_path / "parameters.yaml"
     file.write_text(PARAMETERS.format(urdf=two_joints))
     simulator = simulate(
@@ -82,7 +82,7 @@ def test_several_robots_have_their_own_topics_and_one_time(two, peer):
         assert found[1].double_value == {"a": 1.0, "b": 1.5}[name]
         assert found[2].string_value == {"a": "a/", "b": "second_"}[name]
 
-    # pause stops all at the same tick
+    # a pause stops both robots at the same tick
     stood = 0
     for _ in range(20):
         peer.pause(False)
@@ -90,16 +90,16 @@ def test_several_robots_have_their_own_topics_and_one_time(two, peer):
         peer.pause(True)
         peer.until(lambda: last(a) == last(b) > stood)  # noqa: B023
         stood = last(a)
-    # after two equal messages of the heartbeat no message is on its way
+    # once a state is repeated, no earlier message is left
     peer.until(lambda: a[-1] == a[-2] and b[-1] == b[-2])
     stood = last(a)
     assert last(b) == stood
     peer.until_tf(lambda: frames(moving) >= {"a/car", "a/arm", "second_car", "second_arm"})
     assert peer.trigger("simulator/step") == "one tick"
     peer.until(lambda: last(a) == last(b) == stood + 1_000_000)
-    peer.until(lambda: nanoseconds(clocks[-1].clock) == stood + 1_000_000)  # the heartbeat
+    peer.until(lambda: nanoseconds(clocks[-1].clock) == stood + 1_000_000)
 
-    # a command and a fault affect one robot
+    # a command or a fault affects only its robot
     publisher = peer.publisher(JointState, "a/joint_commands")
 
     def moves():
@@ -112,8 +112,8 @@ def test_several_robots_have_their_own_topics_and_one_time(two, peer):
     peer.until(lambda: moves() and b[-1].position[0] == 1.75)
     assert a[-1].position[0] < 1.1
 
-    # a reset affects all robots
-    peer.until(lambda: a[-1] == a[-2])  # the heartbeat
+    # a reset affects both robots
+    peer.until(lambda: a[-1] == a[-2])  # repeated while paused
     stood = last(a)
     peer.trigger("simulator/reset")
     peer.until(lambda: last(a) == last(b) == stood + 1_000_000)
@@ -151,7 +151,7 @@ LOCKSTEP = "time_mode is 'lockstep' with 2 robots"
         (["robots:=[a, 'b/c', '2d', a]"], ROBOTS),
     ],
 )
-def test_bad_robots_are_refused(simulate, arguments, words):
+def test_a_simulator_refuses_invalid_parameters_of_several_robots(simulate, arguments, words):
     simulator = simulate("--ros-args", "-p", *arguments, wait=False)
     assert simulator.process.wait(60.0) == 2
     assert words in simulator.text()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The node with a client in C that shares memory: lock-step, sensors, and the log."""
+"""A C client controls a node through shared memory in lock-step, and reads sensors."""
 
 import mmap
 import os
@@ -31,7 +31,9 @@ GIVEN = {
 
 
 @needs_gcc
-def test_a_node_shares_its_memory(simulate, peer, two_joints, tmp_path):
+def test_a_client_over_shared_memory_controls_the_simulated_robot(
+    simulate, peer, two_joints, tmp_path
+):
     program = port_clients.build(tmp_path)
     sensors = tmp_path / "sensors.yaml"
     sensors.write_text(SENSORS)
@@ -55,7 +57,7 @@ def test_a_node_shares_its_memory(simulate, peer, two_joints, tmp_path):
         assert state[6] == tick
         assert np.isfinite(state[7:]).all()
         if tick == 0:
-            continue  # the state of tick 0 comes before any step
+            continue  # tick 0 is the start, before any step
         d.qfrc_applied = -2.0 * d.qpos - 0.5 * d.qvel + 0.25 * np.arange(2)
         rb.step(m, d)
         np.testing.assert_array_equal(state[:4], [*d.qpos, *d.qvel])
@@ -66,7 +68,7 @@ def test_a_node_shares_its_memory(simulate, peer, two_joints, tmp_path):
     peer.until(lambda: stats[-1].rejected == 1)
     assert f"refused a message on shared memory '{NAME}'" in simulator.text()
 
-    # a client may write anything: statistics go on, and count accepted and refused commands
+    # whatever a client writes into the memory, statistics continue with plausible counts
     with Path(f"/dev/shm/rbdyn.{NAME}").open("r+b") as file, mmap.mmap(file.fileno(), 0) as memory:
         head = np.frombuffer(memory, np.int64)
         for word, number in (("refused", -1), ("refused_reason", 77), ("refused", 1 << 62)):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The bundled SO-101 picks a cube, and the recording becomes a dataset of LeRobot."""
+"""The bundled SO-101 picks a cube, and the recording is converted to a LeRobot dataset."""
 
 import json
 import math
@@ -28,15 +28,15 @@ SCENES = share_dir() / "config" / "scenes"
 SCENE, SENSORS = SCENES / "so101.yaml", SCENES / "so101_sensors.yaml"
 ARM = ("shoulder_pan", "shoulder_lift", "elbow_flex", "wrist_flex", "wrist_roll")
 CUBE, EDGE = np.array([0.2, 0.04, 0.0125]), 0.025
-#: The gripper frame is between the tips, at the fixed finger; its x points to the arm.
+#: Rotation matrix of the gripper frame when the gripper points down.
 DOWN = np.diag([-1.0, 1.0, -1.0])
 ABOVE, BESIDE = 0.05, 0.008
-#: The jaw is level with the fixed finger when it is open by the edge of the cube.
+#: Positions of the jaw [rad]: parallel to the fixed finger, as around the cube, and open.
 LEVEL, OPEN = 0.2, 0.6
 
 
 def reach(height):
-    """Return positions of the arm with the fingers around the cube, or above it."""
+    """Return arm positions with the fingers around the cube, raised by a height [m]."""
     m = rb.load_urdf(SCENES / "so101.urdf")
     d = rb.make_data(m)
     d.qpos[:] = [0.0, -0.5, 0.6, 1.4, 0.0, OPEN]
@@ -45,7 +45,7 @@ def reach(height):
 
 
 class Arm:
-    """Moves the arm by trajectories and the jaw by its action."""
+    """Moves the arm by trajectories and the jaw by the gripper action."""
 
     def __init__(self, peer):
         self.peer = peer
@@ -98,7 +98,7 @@ def test_the_arm_picks_the_cube_and_a_dataset_records_it(simulate, peer, tmp_pat
     gripped = arm.grip(-0.1)
     assert gripped.stalled
     assert gripped.position == pytest.approx(LEVEL, abs=0.03)
-    # the jaw has pushed the cube to the fixed finger
+    # the jaw has pushed the cube against the fixed finger
     held = arm.cube()
     assert held == pytest.approx(CUBE - [BESIDE, 0.0, 0.0], abs=2e-3)
     arm.go(reach(ABOVE))
@@ -109,7 +109,7 @@ def test_the_arm_picks_the_cube_and_a_dataset_records_it(simulate, peer, tmp_pat
 
 
 def check_dataset(recording, folder):
-    """A dataset of the recording has the joints of the arm, and the pictures of its camera."""
+    """Convert the recording to a dataset; assert that the dataset has joints and pictures."""
     pytest.importorskip("pyarrow", reason="pyarrow is not installed")
     pytest.importorskip("av", reason="av is not installed")
     words = ["dataset", recording, "-o", folder, "--fps", 10, "--task", "pick up the cube"]
@@ -128,7 +128,7 @@ def test_the_urdf_has_the_joints_of_the_preset_and_each_servo_carries_the_stretc
     preset = yaml.safe_load((share_dir() / "config" / "arms" / "so101.yaml").read_text())
     assert tuple(preset["joints"]) == ARM
     assert m.jnt_names == (*ARM, "gripper")
-    # every joint carries the stretched arm
+    # the servos are strong enough for the stretched arm
     d = rb.make_data(m)
     d.qpos[1:3] = math.pi / 2, -math.pi / 2
     rb.forward(m, d)

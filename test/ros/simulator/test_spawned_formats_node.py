@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Models of SDF and MJCF that are spawned into a running simulator, by a file or as a text."""
+"""SDF and MJCF models are spawned into a running simulator, from a file or as text."""
 
 import pytest
 
@@ -46,7 +46,7 @@ WORLD = "<sdf version='1.11'><world name='yard'/></sdf>"
 @pytest.fixture
 def spawn(ask, tmp_path):
     def call(name, text, x, suffix=""):
-        """Spawn a text, or a file with this suffix."""
+        """Spawn a model given as text, or as a file with this suffix."""
         request = srv.SpawnEntity.Request(name=name, allow_renaming=True)
         resource = getattr(request, "entity_resource", request)
         if suffix:
@@ -94,7 +94,7 @@ def test_models_of_sdf_and_mjcf_are_spawned(simulate, peer, ask, spawn):
     simulator.end_well()
 
 
-def test_a_world_of_sdf_is_not_an_entity(simulate, peer, spawn):
+def test_a_world_in_sdf_cannot_be_spawned(simulate, peer, spawn):
     simulate("--scene", SCENE, "--paused")
     codes = srv.SpawnEntity.Response
     before = hash_of(peer)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Robots that are spawned into a running simulator and commanded, over ROS."""
+"""Robots can be spawned into a running simulator, and then move by commands over DDS."""
 
 from types import SimpleNamespace
 
@@ -37,10 +37,10 @@ JOINT = (
     '<joint name="{}" type="revolute"><parent link="{}"/><child link="{}"/><origin xyz="0 0 0.2"/>'
     '<axis xyz="0 0 1"/><limit lower="-3" upper="3" effort="5" velocity="9"/></joint>'
 )
-#: A robot that floats.
+#: A robot with a floating base.
 CART = f"""<robot name="cart">{LINK.format("deck")}{LINK.format("arm")}{LINK.format("tip")}
 {JOINT.format("turn", "deck", "arm")}{JOINT.format("bend", "arm", "tip")}</robot>"""
-#: A robot that is fixed in the world.
+#: A robot that is fixed to the world.
 CRANE = CART.replace("cart", "crane").replace(
     '<link name="deck">',
     '<link name="world"/><joint name="foot" type="fixed"><parent link="world"/>'
@@ -66,7 +66,7 @@ def topics(peer):
     return {name for name, _ in peer.node.get_topic_names_and_types()}
 
 
-def test_a_spawned_robot_is_commanded_in_its_namespace_until_it_is_deleted(
+def test_a_spawned_robot_follows_commands_in_its_namespace_until_it_is_deleted(
     simulate, peer, ask, spawn
 ):
     simulator = simulate("--scene", SCENE, "--ros-args", "-p", "command_timeout:=100.0")
@@ -84,18 +84,18 @@ def test_a_spawned_robot_is_commanded_in_its_namespace_until_it_is_deleted(
     high, low = done(ask("GetEntityBounds", entity="crane")).bounds.points
     assert (high.z, low.z) == pytest.approx((0.45, -0.05))
 
-    # position, velocity and effort; the names come from its file
+    # commands use the joint names of the spawned file
     goal = JointState(name=["bend", "turn"], position=[0.5, -0.3])
     send = lambda: peer.send(JointState, "crane/joint_commands", goal)  # noqa: E731
     peer.repeat(send, lambda: abs(states[-1].position[0] + 0.3) < 1e-2)
     peer.until(lambda: abs(states[-1].position[1] - 0.5) < 1e-2)
     push = Float64MultiArray(data=[0.2, 0.0])
     send = lambda: peer.send(Float64MultiArray, "crane/effort_commands", push)  # noqa: E731
-    # the crane moves to its limit; on a busy machine states on the way are lost
+    # wait for the joint limit, as a busy machine may lose states on the way
     peer.repeat(send, lambda: abs(states[-1].position[0] - 3.0) < 1e-2)
     assert main[-1].name == ["lift", "left", "right"]
 
-    # beside it a second robot, which floats: its numbers change when the first is deleted
+    # a second, floating robot; deleting the first one will renumber its joints
     done(spawn("cart", CART, (6.0, 0.0, 0.3), entity_namespace="fleet/one"))
     cart = peer.hear(JointState, "fleet/one/joint_states")
     done(ask("DeleteEntity", entity="crane"))
@@ -147,7 +147,7 @@ def test_invalid_robots_are_refused_and_change_nothing(simulate, peer, ask, spaw
     )
     refused(spawn("x", uri=f"{ARM}?mass=2"), codes.RESOURCE_PARSE_ERROR, "'actuators'")
     assert hash_of(peer) == before
-    # a command without one of its joints is refused
+    # a command for other joints is refused
     peer.send(JointState, "crane/joint_commands", JointState(name=["lift"], effort=[1.0]))
     assert hash_of(peer) == before
 
@@ -174,9 +174,9 @@ def test_lockstep_does_not_wait_for_a_spawned_robot(simulate, peer, spawn, two_j
             done(spawn("crane", xyz=(30.0, 0.0, 0.5)))
 
 
-# the destructor of rclpy also ends the rosout publisher of a node whose constructor failed
+# rclpy warns when it destroys a node whose constructor failed
 @pytest.mark.filterwarnings("ignore:Failed to fini rosout publisher:RuntimeWarning")
-def test_topics_of_a_world_that_is_refused_are_closed(peer):
+def test_topics_that_were_opened_for_a_refused_world_are_closed(peer):
     def names():
         return {space for _, space in peer.node.get_node_names_and_namespaces()}
 
@@ -203,7 +203,7 @@ def test_topics_of_a_world_that_is_refused_are_closed(peer):
     robots.close()
 
 
-def test_commands_of_a_spawned_robot_are_counted_and_watched(simulate, peer, ask, spawn):
+def test_commands_of_a_spawned_robot_are_counted_and_time_out(simulate, peer, ask, spawn):
     own = pytest.importorskip("rbdyn_interfaces.msg")
     simulator = simulate("--scene", SCENE, "--ros-args", "-p", "command_timeout:=0.3")
     stats = peer.hear(own.Statistics, "simulator/stats")

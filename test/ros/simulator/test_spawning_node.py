@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Objects that are spawned into a running simulator and deleted again, over ROS."""
+"""Objects can be spawned into a running simulator over DDS, and deleted again."""
 
 import itertools
 import os
@@ -47,7 +47,7 @@ URDF = """<robot name="mallet"><link name="grip"><inertial><mass value="0.3"/>
 
 
 def wish(kind, name, uri=BOX, xyz=(1.0, 0.0, 0.5), text="", frame="", **fields):
-    """Return the request of SpawnEntity, or a part of SpawnEntities."""
+    """Return a request of SpawnEntity, or one entry of a request of SpawnEntities."""
     request = kind(name=name, **fields)
     resource = getattr(request, "entity_resource", request)
     resource.uri, resource.resource_string = uri, text
@@ -84,7 +84,7 @@ def test_a_spawned_box_falls_on_the_table_and_is_deleted(simulate, peer, ask, sp
     high, low = done(ask("GetEntityBounds", entity="box")).bounds.points
     assert (high.x, low.z) == pytest.approx((0.05, -0.05))
 
-    # the box is surrounded by free space
+    # a region around the box contains nothing else
     filters = srv.GetEntities.Request().filters
     filters.bounds.type = filters.bounds.TYPE_SPHERE
     filters.bounds.points = [Vector3(x=-0.15, y=0.2, z=0.5), Vector3(x=0.11)]
@@ -92,7 +92,7 @@ def test_a_spawned_box_falls_on_the_table_and_is_deleted(simulate, peer, ask, sp
     filters.bounds.points[1].x = 0.09
     assert done(ask("GetEntities", filters=filters)).entities == []
 
-    # a second box on the first falls when the first is deleted
+    # a second box lies on the first, and falls when the first is deleted
     done(spawn("second", xyz=(0.0, 0.0, 0.2), frame="box"))
     peer.until(lambda: abs(height(ask, "second") - 0.45) < 1e-3)
     done(ask("DeleteEntity", entity="box"))
@@ -103,7 +103,7 @@ def test_a_spawned_box_falls_on_the_table_and_is_deleted(simulate, peer, ask, sp
     assert states[-1].name == ["lift", "left", "right"]
 
 
-def test_a_urdf_brings_its_joints_and_a_fixed_box_stays(simulate, peer, ask, spawn):
+def test_a_spawned_urdf_has_its_joints_and_a_fixed_box_does_not_fall(simulate, peer, ask, spawn):
     simulate("--scene", SCENE, "--paused", "--ros-args", "-p", "on_timeout:=hold")
     states = peer.hear(JointState, "joint_states")
     done(spawn("shelf", "primitive:box?size=0.4,0.4,0.1", (1.5, 0.0, 0.5)))
@@ -123,10 +123,10 @@ def test_a_urdf_brings_its_joints_and_a_fixed_box_stays(simulate, peer, ask, spa
     peer.until(lambda: height(ask, "mallet") < 0.5)
 
 
-def test_the_robot_in_lockstep_is_the_same_beside_a_far_object(
+def test_a_far_object_does_not_change_a_lockstep_run_of_the_robot(
     simulate, peer, ask, spawn, two_joints
 ):
-    """A run is repeated from a saved state, now with an object that comes and goes."""
+    """A run is repeated from a saved state while an object is spawned and deleted."""
     own = pytest.importorskip("rbdyn_interfaces.srv")
     given = ("time_mode:=lockstep", "lockstep_timeout:=0.0", "seed:=7", "contact:=true")
     faults = (
@@ -148,10 +148,10 @@ def test_the_robot_in_lockstep_is_the_same_beside_a_far_object(
     states.clear()
     done(spawn("far", xyz=(50.0, 0.0, 40.0)))
     until_tick(peer, commander, 60)
-    peer.until(lambda: height(ask, "far") < 40.0)  # the newest state may be on its way
+    peer.until(lambda: height(ask, "far") < 40.0)  # the object falls while the robot moves
     done(ask("DeleteEntity", entity="far"))
     assert until_tick(peer, commander, 90) == expected
-    # a busy machine may lose a state of either time
+    # a busy machine may lose states of either run
     peer.until(lambda: len(measured(states).keys() & alone.keys()) > 40)
     beside = measured(states)
     both = beside.keys() & alone.keys()
@@ -159,7 +159,7 @@ def test_the_robot_in_lockstep_is_the_same_beside_a_far_object(
 
 
 def measured(states):
-    """Return positions and efforts by stamp."""
+    """Return positions and efforts of joint_states by their stamps [ns]."""
     return {nanoseconds(s.header.stamp): (tuple(s.position), tuple(s.effort)) for s in states}
 
 
@@ -202,7 +202,7 @@ def test_invalid_objects_are_refused_and_change_nothing(simulate, peer, ask, spa
     refused(ask("GetEntityBounds", entity="nobody"), 2, "'nobody'")
     assert peer.trigger("simulator/state_hash") == before
 
-    # of several entities in a request the valid ones are spawned
+    # a request with several entities spawns the valid ones
     if hasattr(srv, "SpawnEntities"):
         from simulation_interfaces.msg import SpawnEntity
 
@@ -226,7 +226,7 @@ def test_invalid_objects_are_refused_and_change_nothing(simulate, peer, ask, spa
         done(spawn(f"example{k}", uri, (3.0 * k + 5.0, 0.0, 1.0)))
     assert len(done(ask("GetEntities")).entities) == 5 + len(uris)
 
-    # a reset of spawned entities removes them, and the hash is the hash at the start
+    # resetting spawned entities removes them and restores the hash of the start
     scope = srv.ResetSimulation.Request
     done(ask("ResetSimulation", scope=scope.SCOPE_SPAWNED))
     assert done(ask("GetEntities")).entities == ["gripper", "cube", "ball", *FIXED]
@@ -236,7 +236,7 @@ def test_invalid_objects_are_refused_and_change_nothing(simulate, peer, ask, spa
 MACRO = """<robot name="x" xmlns:xacro="http://www.ros.org/wiki/xacro">
 <xacro:property name="kept" value="${xacro.load_yaml('keys.yaml')['token']}"/>
 <link name="${kept}"/><link name="$(env HOME)"/></robot>"""
-#: Files whose content a request must not reveal.
+#: Files whose content must not appear in a response or in the log.
 SECRETS = {
     "keys.yaml": "token: hunter2\n",
     "world.yaml": "rbdyn_scene: 1\nobjects:\n  a: {hunter2: 1}\n",
@@ -248,7 +248,7 @@ SECRETS = {
 
 
 def test_requests_neither_run_xacro_nor_reveal_files(simulate, ask, spawn, tmp_path):
-    """A request gives a file, a file that includes another, or a text that includes a file."""
+    """Each request names a file, a file that includes another, or a text that includes a file."""
     pytest.importorskip("xacro")
     simulator = simulate("--scene", SCENE, "--paused")
 
@@ -280,12 +280,12 @@ def test_requests_neither_run_xacro_nor_reveal_files(simulate, ask, spawn, tmp_p
     assert "hunter2" in simulator.text()
 
 
-def test_a_robot_without_contact_gets_no_objects(simulate, spawn):
+def test_spawning_is_refused_without_contact(simulate, spawn):
     simulate("config/robots/pendulum.urdf", "--paused")
     refused(spawn("x"), 4, "without contact")
 
 
-def test_a_legged_base_gets_objects_and_saved_states_have_them(simulate, peer, ask, spawn):
+def test_objects_can_be_spawned_beside_a_legged_robot_and_saved(simulate, peer, ask, spawn):
     own = pytest.importorskip("rbdyn_interfaces.srv")
     simulate("config/scenes/gripper.urdf", "--floating-base", "--paused",
              "--ros-args", "-p", "contact:=true")  # fmt: skip
@@ -302,8 +302,8 @@ def test_a_legged_base_gets_objects_and_saved_states_have_them(simulate, peer, a
 
 
 @pytest.mark.parametrize("refusing", ["outputs", "spawned"])
-def test_a_world_that_a_topic_refuses_changes_nothing(refusing):
-    """The loop must not continue in a world that is not published."""
+def test_an_object_whose_topics_cannot_be_opened_is_not_spawned(refusing):
+    """Otherwise the loop would simulate a world whose states are not published."""
 
     def prepare(part):
         def act(*_):

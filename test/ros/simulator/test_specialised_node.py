@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A node with specialised timesteps, over DDS, and robots that cannot be specialised."""
+"""A node simulates with specialised code, and refuses robots without such code."""
 
 from pathlib import Path
 
@@ -27,13 +27,13 @@ TICKS, TICK = 25, 1_000_000
 
 
 def falling(m, d, ticks=TICKS):
-    """Return the state of the engine after the same fall."""
+    """Return qpos after some ticks of the engine, which is not specialised."""
     rb.step(m, d, ticks)
     return d.qpos.copy()
 
 
 class Arm:
-    """The bundled arm in a paused node, tick by tick."""
+    """The bundled arm in a paused node, which the test steps tick by tick."""
 
     def __init__(self, peer):
         self.peer = peer
@@ -51,7 +51,9 @@ class Arm:
         return np.array(self.states[-1].position)
 
 
-def test_payload_gravity_and_stuck_joints_agree_with_the_engine_to_rounding(simulate, peer):
+def test_payloads_gravity_and_stuck_joints_act_on_specialised_code_as_on_the_engine(
+    simulate, peer
+):
     robot = bundled_robot("seven_dof_arm")
     flags = ("-p", "start_paused:=true", "-p", "initial_positions.elbow_pitch:=0.4")
     simulator = simulate(robot, *SPECIAL, *flags)
@@ -79,13 +81,13 @@ def test_payload_gravity_and_stuck_joints_agree_with_the_engine_to_rounding(simu
     assert peer.set_parameters({"faults.stuck_joints": [stuck]}) == [""]
     held = arm.states[-1].position[1]
     assert abs(arm.fall()[1] - held) < 1e-12
-    # other joints move
+    # the other joints move on
     assert np.abs(np.subtract(arm.states[-1].position, d.qpos))[2:].max() > 1e-4
     simulator.end_well()
 
 
 def taken_over(m, d):
-    """Return a Data of a Model with the state of another Model's Data."""
+    """Return new Data of a Model with the state of another Model's Data d."""
     new = rb.make_data(m)
     new.qpos, new.qvel, new.time = d.qpos, d.qvel, d.time
     return new
@@ -113,8 +115,8 @@ def test_a_robot_that_cannot_be_specialised_is_refused(simulate, robot, more, wh
     assert "Traceback" not in simulator.text()
 
 
-def test_specialised_laws_hold_an_arm_with_a_payload(simulate, control, peer):
-    """The specialised laws use the payload that a service sets."""
+def test_specialised_control_laws_hold_an_arm_with_a_payload(simulate, control, peer):
+    """A service sets the payload after the laws were compiled."""
     robot = find("ur5_robot.urdf")
     pair = start_pair(simulate, control, peer, robot, UR5_START, lockstep=True, specialize="true")
     pair.controller.wait_for("compiled the laws of")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The simulator itself behind simulation_interfaces and rbdyn_interfaces."""
+"""Services of simulation_interfaces and rbdyn_interfaces act on a real simulator."""
 
 import numpy as np
 import pytest
@@ -76,7 +76,7 @@ def test_services_pause_stop_step_and_end_the_simulation(ask, peer):
 
 
 def test_the_first_step_of_a_paused_start_is_made(simulate, peer):
-    """The service exists before the loop runs."""
+    """The service is available before the loop runs."""
     simulate(ARM, "--ros-args", "-p", "start_paused:=true", wait=False)
     client = peer.node.create_client(StepSimulation, "/simulator/step_simulation")
     assert client.wait_for_service(600.0)
@@ -92,7 +92,7 @@ def test_a_paused_start_counts_as_stopped(simulate, peer):
     assert answer.state.state == STOPPED
 
 
-def test_get_dynamics_takes_names_and_reset_repeats_its_hash(ask):
+def test_get_dynamics_accepts_joint_names_and_resets_return_the_same_hash(ask):
     m = rb.load_urdf(ARM)
     d = rb.make_data(m)
     names = [name for name, n in zip(m.jnt_names, m.jnt_dofnum, strict=True) if n][::-1]

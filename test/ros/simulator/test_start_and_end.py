@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Wrong starts and clean ends: messages, exit codes, no traceback."""
+"""Wrong starts and ends of the simulator give messages and exit codes, but no tracebacks."""
 
 import contextlib
 import signal
@@ -27,7 +27,7 @@ CYCLE = """<robot name="r"><link name="a"/><link name="b"/>
 def test_signals_end_the_simulator_cleanly(simulate, peer, number):
     simulator = simulate()
     states = peer.hear(JointState, "joint_states")
-    peer.until(lambda: states[-1].header.stamp.nanosec > 0)  # time passes
+    peer.until(lambda: states[-1].header.stamp.nanosec > 0)  # until time has advanced
     assert simulator.end(number) == 0
     assert "Traceback" not in simulator.text()
     assert "real-time factor" in simulator.text()
@@ -37,7 +37,7 @@ def test_signals_end_the_simulator_cleanly(simulate, peer, number):
 @pytest.mark.parametrize("seconds", [0.0, 0.01, 0.03, 0.1, 0.3])
 def test_ctrl_c_ends_a_starting_simulator(simulate, seconds, two_joints):
     simulator = simulate(two_joints, "--ros-args", "-p", "x:=1", wait=False, clock=True)
-    simulator.wait_for("there is no parameter 'x'")  # after this message it warms the loop
+    simulator.wait_for("there is no parameter 'x'")  # the simulator then prepares the loop
     time.sleep(seconds)
     assert simulator.end() == 0
     assert "Traceback" not in simulator.text()
@@ -54,13 +54,13 @@ def test_ctrl_c_ends_a_simulator_that_compiles(simulate, two_joints, monkeypatch
     assert "Traceback" not in simulator.text()
     assert "simulating" not in simulator.text()
     end = time.monotonic() + 60.0
-    while processes_with(f"XDG_CACHE_HOME={tmp_path}"):  # the process that compiles the loop
+    while processes_with(f"XDG_CACHE_HOME={tmp_path}"):  # the compiling process ends, too
         assert time.monotonic() < end
         time.sleep(0.1)
 
 
 def processes_with(variable):
-    """Return the numbers of all processes with an environment variable."""
+    """Return the ids of all processes with an environment variable "NAME=value"."""
     found = []
     for process in Path("/proc").glob("[0-9]*"):
         with contextlib.suppress(OSError):
@@ -70,7 +70,7 @@ def processes_with(variable):
 
 
 @fresh_start
-def test_ctrl_c_ends_the_wait_for_a_robot(simulate):
+def test_ctrl_c_ends_a_simulator_that_waits_for_a_robot(simulate):
     simulator = simulate(entry="node", wait=False)
     simulator.wait_for("waiting for a robot on /robot_description")
     assert simulator.end() == 0
@@ -94,7 +94,7 @@ def test_ctrl_c_ends_the_wait_for_a_robot(simulate):
         (["-p", "gravity:=[0, 0, -9.81]"], "with a decimal point, as in [0.0,"),
     ],
 )
-def test_bad_parameters_are_refused(simulate, arguments, words):
+def test_a_simulator_with_invalid_parameters_does_not_start(simulate, arguments, words):
     simulator = simulate("--ros-args", *arguments, wait=False)
     assert simulator.process.wait(120.0) == 2
     assert words in simulator.text()
@@ -102,7 +102,7 @@ def test_bad_parameters_are_refused(simulate, arguments, words):
 
 
 @fresh_start
-def test_bad_robots_are_refused(simulate, tmp_path):
+def test_a_simulator_with_an_invalid_robot_file_does_not_start(simulate, tmp_path):
     path = tmp_path / "cycle.urdf"
     path.write_text(CYCLE)
     for argument, words in ((path, "cycle"), (tmp_path / "none.urdf", "none.urdf")):
@@ -112,7 +112,7 @@ def test_bad_robots_are_refused(simulate, tmp_path):
         assert "Traceback" not in simulator.text()
 
 
-def test_unknown_parameters_cause_a_warning_and_informative_parameters_are_read_only(
+def test_unknown_parameters_cause_warnings_and_read_only_parameters_stay(
     simulate, peer, two_joints
 ):
     simulator = simulate(

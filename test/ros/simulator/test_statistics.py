@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""~/stats and /diagnostics over DDS, for replaced loops and for the simulator."""
+"""~/stats and /diagnostics over DDS, for stand-ins of robots and for the simulator."""
 
 from types import SimpleNamespace
 
@@ -33,7 +33,7 @@ def arm():
 
 
 class Robot:
-    """A stand-in for a robot; tests set the numbers that Statistics reads."""
+    """A stand-in for a robot, with the numbers that Statistics reads."""
 
     def __init__(self, m, node):
         self.node, self.accepted, self.rejected = node, 0, 0
@@ -82,7 +82,7 @@ class Robot:
 
 
 def connected(node, topic):
-    """Return whether the publisher of a topic has found its subscriber."""
+    """Return whether a node's publisher of a topic has a subscriber."""
     found = (publisher for publisher in node.publishers if publisher.topic_name == topic)
     return any(publisher.get_subscription_count() for publisher in found)
 
@@ -145,7 +145,7 @@ def test_one_message_has_the_diagnostics_of_two_robots(arm, peer):
     assert f"'{arm.jnt_names[2]}'" in first.status[5].message
     values = {entry.key: entry.value for entry in first.status[1].values}
     assert values["rejected"] == "6"
-    # earlier refusals no longer warn, a fault is still an error
+    # refusals warn only once, but a fault remains an error
     assert [status.level for status in second.status] == [b"\0", b"\0", b"\0", b"\0", b"\0", b"\2"]
     assert first.header.stamp.sec > 0
     for node in nodes:
@@ -167,7 +167,9 @@ def test_reports_are_published_at_the_given_rate(arm, peer, monkeypatch):
     assert published[4:] == [200, 202, 300]
 
 
-def test_the_report_after_a_change_of_the_factor_ignores_the_pace(arm, peer, monkeypatch):
+def test_the_report_after_a_change_of_the_real_time_factor_does_not_judge_the_rate(
+    arm, peer, monkeypatch
+):
     seen = []
     monkeypatch.setattr(statistics, "diagnose", lambda o: seen.append(o.factor) or [])
     robot = Robot(arm, peer.node)
@@ -196,11 +198,11 @@ def test_missing_message_packages_cause_warnings(arm, peer, monkeypatch):
 
 
 def named(arrays, name):
-    """Return the statuses of that name, the newest first."""
+    """Return the statuses with this name, the newest first."""
     return [status for array in reversed(arrays) for status in array.status if status.name == name]
 
 
-def test_a_simulator_publishes_reports(simulate, peer, two_joints):
+def test_a_simulator_publishes_statistics_and_diagnostics(simulate, peer, two_joints):
     stats = peer.collect(StatisticsMessage, "/simulator/stats", 100)
     diagnostics = peer.collect(DiagnosticArray, "/diagnostics", 100)
     simulator = simulate(two_joints, "--ros-args", "-p", "stats_rate:=20.0")
@@ -209,7 +211,7 @@ def test_a_simulator_publishes_reports(simulate, peer, two_joints):
     assert stats[-1].stale_joints == 2
     assert stats[-1].model_sha256 == rb.load_urdf(two_joints).sha256()
     commands = peer.publisher(JointState, "/joint_commands")
-    strong = JointState(name=["lift", "turn"], effort=[80.0, 0.0])  # the limit is 8
+    strong = JointState(name=["lift", "turn"], effort=[80.0, 0.0])  # the effort limit is 8
     peer.repeat(lambda: commands.publish(strong), lambda: stats[-1].accepted > 0)
     assert stats[-1].rejected == 0
     absurd = JointState(name=["lift"], effort=[np.nan])
@@ -224,7 +226,7 @@ def test_a_simulator_publishes_reports(simulate, peer, two_joints):
     peer.until(lambda: named(diagnostics, "simulator: state")[0].message == "paused")
     peer.until(lambda: stats[-1].paused and stats[-1].real_time_factor == 0.0)
     assert named(diagnostics, "simulator: loop")[0].hardware_id == "two"
-    # the simulator names the incompatible node
+    # the log names the node with incompatible QoS
     peer.node.create_publisher(
         JointState,
         "/joint_commands",

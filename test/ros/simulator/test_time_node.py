@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Paused and resumed time: nodes with use_sim_time, stamps across topics, heartbeats."""
+"""Pauses of simulated time act on nodes with use_sim_time, on stamps and on messages."""
 
 import time
 
@@ -24,7 +24,7 @@ TICK = 1_000_000
 
 @pytest.fixture
 def timed(peer):
-    """Yield a node with simulated time that counts the calls of its timer."""
+    """Yield a node with use_sim_time, whose timer appends its times [ns] to `ticks`."""
     node = rclpy.create_node(
         "timed",
         context=peer.context,
@@ -37,13 +37,13 @@ def timed(peer):
     node.destroy_node()
 
 
-def test_nodes_on_simulated_time_pause_with_the_clock(simulate, peer, timed, two_joints):
+def test_nodes_with_use_sim_time_pause_with_the_clock(simulate, peer, timed, two_joints):
     simulator = simulate(two_joints, "--ros-args", "-p", "tf_rate:=1000.0", clock=True)
     states = peer.collect(JointState, "joint_states", 100)
     clocks = peer.collect(Clock, "/clock", 100)
     peer.until(lambda: len(timed.ticks) > 3)
     peer.pause(True)
-    peer.until(lambda: states[-1] == states[-2] and clocks[-1] == clocks[-2])  # the heartbeat
+    peer.until(lambda: states[-1] == states[-2] and clocks[-1] == clocks[-2])  # time stands
     now = nanoseconds(states[-1].header.stamp)
     ticks, seen, beats = len(timed.ticks), len(states), len(clocks)
     began = time.monotonic()
@@ -53,7 +53,7 @@ def test_nodes_on_simulated_time_pause_with_the_clock(simulate, peer, timed, two
     assert len(stands) == 1
     assert len(timed.ticks) == ticks
     assert timed.get_clock().now().nanoseconds == stands.pop()
-    # late subscribers get the messages that are published once
+    # late subscribers still get messages that are published only once
     description = peer.collect(String, "robot_description", LATCHED)
     fixed = peer.collect(TFMessage, "/tf_static", LATCHED)
     moving = peer.collect(TFMessage, "/tf", 100)
@@ -68,7 +68,7 @@ def test_nodes_on_simulated_time_pause_with_the_clock(simulate, peer, timed, two
     peer.pause(False)
     peer.until(lambda: len(timed.ticks) > ticks + 3)
     gone = nanoseconds(states[-1].header.stamp) - now
-    # simulated time does not catch up after a pause
+    # simulated time does not catch up on the pause
     assert gone * 1e-9 <= time.monotonic() - went_on + 0.5 * stood
     stamps = [nanoseconds(state.header.stamp) for state in states[seen:]]
     assert stamps == sorted(stamps)
@@ -76,7 +76,7 @@ def test_nodes_on_simulated_time_pause_with_the_clock(simulate, peer, timed, two
     simulator.end_well()
 
 
-def test_messages_of_one_stamp_agree_and_precede_their_clock(simulate, peer, two_joints):
+def test_messages_of_one_stamp_agree_and_are_sent_before_the_clock(simulate, peer, two_joints):
     often = ("-p", "tf_rate:=1000.0", "-p", "clock_rate:=1000.0", "-p", "start_paused:=true")
     simulator = simulate(two_joints, "--ros-args", *often, clock=True)
     sent = {"joint_states": {}, "/tf": {}, "/clock": {}}
@@ -101,9 +101,9 @@ def test_messages_of_one_stamp_agree_and_precede_their_clock(simulate, peer, two
     peer.until_tf(lambda: all(0 in of for of in sent.values()))
 
     def comes(tick):
-        """Make a tick; return whether its messages arrive. Lost messages come late or never."""
+        """Make a tick; return whether all its messages arrive in time: some may be lost."""
         assert peer.trigger("simulator/step") == "one tick"
-        end = time.monotonic() + 0.5  # less than the time between two heartbeats
+        end = time.monotonic() + 0.5  # too short for a repeated message
         complete = lambda: all(tick * TICK in of for of in sent.values())  # noqa: E731
         peer.until(lambda: complete() or time.monotonic() > end)
         return complete()
@@ -123,4 +123,4 @@ def test_messages_of_one_stamp_agree_and_precede_their_clock(simulate, peer, two
         np.testing.assert_allclose(arm[:3, 3], rb.frame_pose(m, d, "arm")[0], atol=1e-12)
         np.testing.assert_allclose(arm[:3, :3], rb.frame_pose(m, d, "arm")[1], atol=1e-12)
     assert abs(sent["joint_states"][ticks[-1] * TICK][1].position[1]) > 1e-4
-    simulator.end_well()  # the simulator is paused
+    simulator.end_well()  # a paused simulator ends, too

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Topics of the simulator: content, stamps, QoS."""
+"""The topics of the simulator have the right content, stamps and QoS."""
 
 import time
 
@@ -26,7 +26,7 @@ def stamp_of(state):
 
 
 def stands(peer, states):
-    """Wait until time is paused and the last state is repeated; return its stamp [ns]."""
+    """Wait until two states have the same stamp, because time is paused; return it [ns]."""
     peer.until(lambda: len(states) > 1 and stamp_of(states[-1]) == stamp_of(states[-2]))
     return stamp_of(states[-1])
 
@@ -44,7 +44,7 @@ def as_matrix(transform):
     return T
 
 
-def test_frames_agree_with_the_model_at_the_stamp(simulate, peer, two_joints):
+def test_tf_frames_agree_with_joint_states_of_the_same_stamp(simulate, peer, two_joints):
     simulate(two_joints, "--ros-args", "-p", "frame_prefix:=left/")
     states = {}
 
@@ -76,7 +76,9 @@ def test_frames_agree_with_the_model_at_the_stamp(simulate, peer, two_joints):
         np.testing.assert_allclose(T[:3, :3], rotation, atol=1e-12)
 
 
-def test_the_start_is_within_the_limits_and_topics_have_exact_rates(simulate, peer, two_joints):
+def test_the_start_is_within_limits_and_topics_are_published_at_exact_intervals(
+    simulate, peer, two_joints
+):
     simulate(
         two_joints, "--ros-args", "-p", "start_paused:=true", "-p", "tf_rate:=100.0", clock=True
     )
@@ -84,7 +86,7 @@ def test_the_start_is_within_the_limits_and_topics_have_exact_rates(simulate, pe
     states = peer.collect(JointState, "joint_states")
     moving = peer.collect(TFMessage, "/tf", 100)
     description = peer.collect(String, "robot_description", LATCHED)
-    # the heartbeat of a paused simulator
+    # a paused simulator repeats its messages
     peer.until_tf(lambda: states and clocks and moving and description)
     assert list(states[0].name) == ["lift", "turn"]
     assert list(states[0].position) == [1.25, 0.0]
@@ -95,14 +97,14 @@ def test_the_start_is_within_the_limits_and_topics_have_exact_rates(simulate, pe
     stamps = np.array([nanoseconds(clock.clock) for clock in clocks])
     assert set(stamps % 10_000_000) == {0}
     assert (np.diff(stamps) >= 0).all()
-    # a late peer misses some messages: only the greatest common divisor of the steps is certain
+    # the peer may miss messages, so only the common divisor of the gaps is certain
     gaps = np.diff([stamp_of(state) for state in states])
     assert (gaps >= 0).all()
     assert np.gcd.reduce(gaps) == 1_000_000
     assert {nanoseconds(tf.transforms[0].header.stamp) % 10_000_000 for tf in moving} == {0}
 
 
-def test_the_topics_have_their_qos(simulate, peer):
+def test_the_topics_have_the_documented_qos(simulate, peer):
     simulate(clock=True)
     expected = {
         "/joint_states": ("VOLATILE", 1),
@@ -123,20 +125,20 @@ SRDF = '<robot name="two"><group name="arm"><joint name="turn"/></group></robot>
 
 
 @pytest.mark.parametrize("text", [SRDF, SRDF.replace("</robot>", "")], ids=["whole", "broken"])
-def test_the_srdf_beside_the_robot_is_published(simulate, peer, two_joints, text):
+def test_a_valid_srdf_beside_the_urdf_is_published(simulate, peer, two_joints, text):
     two_joints.with_suffix(".srdf").write_text(text)
     simulate(two_joints)
     peer.hear(String, "robot_description", LATCHED)
     if text == SRDF:
         assert peer.hear(String, "robot_description_semantic", LATCHED)[0].data == text
-    else:  # MoveIt could not read it
+    else:  # MoveIt could not read this SRDF
         peer.spin(0.5)
         assert peer.node.count_publishers("/robot_description_semantic") == 0
 
 
 @pytest.fixture
 def spinning_top(tmp_path):
-    """Return the file of a tiny inertia without effort limit: a large effort makes it diverge."""
+    """Return the URDF file of a tiny body without effort limit, which can diverge."""
     path = tmp_path / "light.urdf"
     path.write_text(
         '<robot name="light"><link name="base"/><joint name="spin" type="continuous">'
@@ -166,7 +168,7 @@ def test_time_can_be_paused_stepped_and_reset(simulate, peer):
     peer.call(SetBool, "simulator/pause", SetBool.Request(data=False))
     peer.until(lambda: stamp_of(states[-1]) > paused + 300_000_000)
     stamps = [stamp_of(state) for state in states[seen:]]
-    # simulated time does not catch up after the pause
+    # simulated time does not catch up on the pause
     assert stamps[-1] - paused < 1e9 * (time.monotonic() - went_on) + 50_000_000
     assert stamps == sorted(stamps)
     assert simulator.process.poll() is None
@@ -177,16 +179,16 @@ def named(name):
 
 
 def publishes(simulator):
-    """Return whether a simulator decided to publish /clock."""
+    """Return whether a simulator has not logged that another node publishes /clock."""
     return "/clock has a publisher already" not in simulator.text()
 
 
 @pytest.mark.parametrize("names", [("left", "right"), ("right", "left")])
 def test_a_second_simulator_starts_at_the_time_of_the_first(simulate, peer, two_joints, names):
-    """The second simulator begins at the time of the first one, tick 7.
+    """The first simulator is at tick 7 when the second one starts.
 
-    On a busy machine it may not discover the first simulator in time, or miss its clock. Then it
-    reports this and begins at 0. test_clock.py tests the rules without DDS.
+    On a busy machine the second simulator may not discover the first one in time, or may miss its
+    clock. Then it logs this and starts at time 0. test_clock.py tests the rules without DDS.
     """
     first, second = names
     simulate(two_joints, *named(first), "-p", "start_paused:=true", clock=True)
@@ -211,13 +213,15 @@ def test_the_first_by_name_of_two_robots_that_start_together_publishes_the_clock
     left.wait_for("simulating '")
     right.wait_for("simulating '")
     assert publishes(left) or publishes(right)
-    if publishes(left) and publishes(right):  # too busy to discover each other in time
+    if publishes(left) and publishes(right):  # the nodes did not discover each other in time
         right.wait_for("/clock has another publisher")
     else:
         peer.until(lambda: peer.node.count_publishers("/clock") == 1)
 
 
-def test_the_robot_can_come_from_the_topic_robot_description(simulate, peer, two_joints):
+def test_the_simulator_can_read_its_robot_from_the_topic_robot_description(
+    simulate, peer, two_joints
+):
     simulator = simulate(entry="node", wait=False)
     simulator.wait_for("waiting for a robot on /robot_description")
     publisher = peer.node.create_publisher(String, "robot_description", LATCHED)
@@ -243,7 +247,7 @@ def test_a_nan_is_never_published(simulate, peer, spinning_top):
     assert states[-1].position[0] == 0.0
 
 
-def test_floating_base_is_in_tf_not_in_joint_states(simulate, peer, two_joints):
+def test_a_floating_base_is_in_tf_and_not_in_joint_states(simulate, peer, two_joints):
     simulate(two_joints, "--ros-args", "-p", "floating_base:=true")
     states = peer.collect(JointState, "joint_states")
     moving = peer.collect(TFMessage, "/tf", 100)
@@ -276,7 +280,7 @@ def test_odometry_agrees_with_tf(simulate, peer, two_joints):
     assert pose.orientation.w == pytest.approx(base.transform.rotation.w, abs=1e-12)
 
 
-def test_a_step_that_diverges_fails(simulate, peer, spinning_top):
+def test_the_service_step_reports_a_diverged_simulation(simulate, peer, spinning_top):
     interfaces = pytest.importorskip("rbdyn_interfaces.msg", reason="rbdyn_interfaces not built")
     simulate(spinning_top, "--ros-args", "-p", "start_paused:=true", "-p", "stats_rate:=20.0")
     stats = peer.collect(interfaces.Statistics, "simulator/stats")

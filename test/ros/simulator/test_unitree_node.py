@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A simulated Go2 over lowcmd and lowstate, and a policy that uses them."""
+"""A policy controls a simulated Go2 by the topics lowcmd and lowstate."""
 
 import ctypes
 import math
@@ -31,12 +31,12 @@ pytestmark = robots.needs_robots
 
 GRAVITY = 9.81
 SENSORS = "rbdyn_sensors: 1\nsensors: {body: {type: imu, link: imu}}\n"
-#: Largest distance of a joint from its goal while kp carries the robot [rad].
+#: Largest deviation of a joint from its goal under the robot's weight [rad].
 SAG = 0.15
 
 
 def structure(name, *fields):
-    """Return a C structure as a compiler lays it out."""
+    """Return a ctypes structure with these fields, laid out as by a C compiler."""
     return type(name, (ctypes.Structure,), {"_fields_": list(fields)})
 
 
@@ -58,7 +58,7 @@ LOW_CMD = structure(
 
 
 def fill(target, message):
-    """Copy a message into a structure of the same fields."""
+    """Copy a message into a ctypes structure with the same fields."""
     for name, kind in target._fields_:
         value = getattr(message, name)
         if not issubclass(kind, ctypes.Array):
@@ -74,7 +74,7 @@ def fill(target, message):
 
 
 def bitwise_crc(message):
-    """Return the checksum bit by bit, as the vendor describes it."""
+    """Return the CRC of a message, computed bit by bit by the vendor's description."""
     raw = LOW_CMD()
     fill(raw, message)
     crc = 0xFFFFFFFF
@@ -86,7 +86,7 @@ def bitwise_crc(message):
 
 
 def low_cmd(goals=(), kp=100.0, kd=3.0, mode=1):
-    """Return a LowCmd with the goals of the first motors, signed with its checksum."""
+    """Return a LowCmd with position goals [rad] of the first motors, and its CRC."""
     message = go.LowCmd(level_flag=0xFF, sn=[7, 8], gpio=3, bandwidth=5)
     for motor, q in zip(message.motor_cmd, goals, strict=False):
         motor.mode, motor.q, motor.kp, motor.kd = mode, float(np.float32(q)), kp, kd
@@ -98,7 +98,7 @@ def signed(message):
     return message
 
 
-def test_a_packed_row_equals_the_serialised_message_and_the_c_structure():
+def test_packed_rows_equal_the_serialised_message_and_the_c_structure():
     random = np.random.default_rng(1)
     for kind in (go.LowCmd, go.LowState):
         record = UnitreeRecord(kind)
@@ -133,7 +133,7 @@ RATE = np.array([0.3, -0.5, 0.8])
 
 
 def swung(t):
-    """Return position, velocity and acceleration of a pelvis that swings and its torso."""
+    """Return qpos, qvel and qacc at time t of a robot whose pelvis and torso joint move."""
     angle = np.linalg.norm(RATE) * t
     turn = [math.cos(0.5 * angle), *(math.sin(0.5 * angle) * RATE / np.linalg.norm(RATE))]
     qpos = [t * t, 0.5 * t, math.sin(t), *turn, 0.4 + 1.5 * t + t * t]
@@ -143,7 +143,7 @@ def swung(t):
 
 
 @pytest.mark.parametrize("text", [TORSO, TORSO.replace("imu_link", "other")], ids=["imu", "torso"])
-def test_the_imu_of_an_h1_is_on_its_torso_and_a_policy_gets_the_pelvis(text):
+def test_the_imu_of_an_h1_is_on_the_torso_but_a_policy_gets_the_pelvis_state(text):
     m = rb.load_urdf(text, floating_base=True)
     d, t, h = rb.make_data(m), 0.3, 1e-4
     link = "imu_link" if text is TORSO else "torso_link"
@@ -158,14 +158,14 @@ def test_the_imu_of_an_h1_is_on_its_torso_and_a_policy_gets_the_pelvis(text):
     omega, force, axes = ImuPlace(m, "torso_joint").measured(m, d)
     a = (places[0] + places[1] - 2.0 * places[2]) / h**2
     assert axes == pytest.approx(R)
-    assert force == pytest.approx(R.T @ (a - gravity), abs=1e-5)  # error of the time difference
+    assert force == pytest.approx(R.T @ (a - gravity), abs=1e-5)  # error of the finite difference
     message = go.LowState()
     quat = mat_to_quat(axes)
     message.imu_state.quaternion, message.imu_state.gyroscope = quat.tolist(), omega.tolist()
     message.motor_state[6].q, message.motor_state[6].dq = float(qpos[7]), float(qvel[6])
     base = policy_motors("h1", H1[:2]).state(message)[1]
     sign = math.copysign(1.0, base.quat @ qpos[3:7])
-    assert sign * base.quat == pytest.approx(qpos[3:7], abs=1e-6)  # the message is in float32
+    assert sign * base.quat == pytest.approx(qpos[3:7], abs=1e-6)  # float32
     assert base.angular == pytest.approx(RATE, abs=1e-6)
 
 
@@ -183,7 +183,7 @@ def policy_motors(robot, joints):
         ("h1", ("left_hip_yaw_joint", "right_hip_yaw_joint", "left_elbow_joint"), [10, 10, 1]),
     ],
 )
-def test_each_kind_of_robot_has_its_mode_for_a_motor_that_is_on(robot, joints, modes):
+def test_each_robot_type_has_its_own_mode_number_for_running_motors(robot, joints, modes):
     data = policy_motors(robot, joints).command(np.zeros(len(joints)))
     motors = {"go2": QUADRUPED, "b2": QUADRUPED, "h1": H1}[robot]
     sent = deserialize_message(data, go.LowCmd).motor_cmd
@@ -191,7 +191,7 @@ def test_each_kind_of_robot_has_its_mode_for_a_motor_that_is_on(robot, joints, m
     assert sum(one.mode != 0 for one in sent) == len(joints)
 
 
-def test_a_target_that_would_disable_a_motor_is_not_sent():
+def test_position_targets_that_would_switch_off_a_motor_are_refused():
     targets = np.zeros(12)
     targets[3] = -3e9
     with pytest.raises(rb.RbdynError, match=r"commands a position of 3e\+09"):
@@ -199,10 +199,10 @@ def test_a_target_that_would_disable_a_motor_is_not_sent():
 
 
 class Dog:
-    """A Go2 in a simulator."""
+    """A simulated Go2 and its topics lowstate and lowcmd."""
 
     def __init__(self, simulate, peer, *words, fixed=False, crouch=0.0):
-        # the motors are in the vendor's order, the joints of the policy in another order
+        # motors have the vendor's order, and the policy's joints another order
         pose = dict(zip(networks.GO2, networks.STANDING, strict=True))
         pose |= {name: q + crouch for name, q in pose.items() if "thigh" in name}
         pose |= {name: q - 2.0 * crouch for name, q in pose.items() if "calf" in name}
@@ -250,29 +250,29 @@ def test_the_robot_stands_by_motor_commands_and_reports_its_state(dog, peer, tmp
     assert rest.accelerometer[1] == pytest.approx(
         GRAVITY * math.cos(pitch) * math.sin(roll), abs=0.05
     )
-    # the feet carry the robot: their contact forces are vertical except for friction
+    # the feet carry the weight
     mass = 15.2
     assert sum(state.foot_force) == pytest.approx(mass * GRAVITY, rel=0.15)
     assert state.crc == UnitreeRecord(go.LowState).crc(UnitreeRecord(go.LowState).row(state))
     ticks = [one.tick for one in it.states[-100:]]
-    assert np.median(np.diff(ticks)) == 2  # 500 a second; a busy machine skips some
+    assert np.median(np.diff(ticks)) == 2  # 500 states per second; some may be lost
 
 
 def test_a_motor_applies_the_law_of_its_command(dog, peer):
     it = dog("gravity:=[0.0, 0.0, 0.0]", fixed=True)
     message = low_cmd(it.pose + 0.1, kp=20.0, kd=1.0)
     message.motor_cmd[0].tau = 1.5
-    # this number means that the motor follows no position
+    # 2.146e9 means: no position control
     message.motor_cmd[3].q, message.motor_cmd[3].tau = 2.146e9, 0.0
     message.motor_cmd[6].dq, message.motor_cmd[6].q = 16000.0, float(it.pose[6])
     begun = len(it.states)
     it.send(signed(message), lambda: it.states[-1].motor_state[0].mode == 1)
     peer.until(lambda: len(it.states) > begun + 1500)
     rest = it.states[-1].motor_state
-    # at rest without gravity no joint needs a torque: the spring holds against tau
+    # at rest without gravity the torques kp (goal - q) + tau vanish
     assert rest[0].q == pytest.approx(it.pose[0] + 0.1 + 1.5 / 20.0, abs=2e-3)
     assert rest[1].q == pytest.approx(it.pose[1] + 0.1, abs=2e-3)
-    # the reaction is part of the states themselves, also while it moves
+    # the reported torques follow the motor's law, also in motion
     moving = it.states[begun : begun + 300]
     for k in (0, 1, 3):
         law = [
@@ -321,29 +321,31 @@ def test_bad_commands_are_refused_as_a_whole(dog, peer):
         ("panda.urdf", "time_mode:=realtime", "has no joint 'FR_hip_joint'"),
     ],
 )
-def test_impossible_parameters_are_refused_at_the_start(simulate, robot, word, said):
+def test_parameters_that_do_not_fit_unitree_topics_are_refused_at_the_start(
+    simulate, robot, word, said
+):
     words = ("--ros-args", "-p", "strict:=false", "-p", "unitree:=go2", "-p", word)
     node = simulate(robots.find(robot), *words, wait=False)
     assert node.process.wait(300.0) == 2
     assert said in node.text()
 
 
-def test_the_joints_move_evenly_to_the_default_pose_before_the_policy_acts():
+def test_the_joints_move_at_constant_speed_to_the_default_pose_before_the_policy_acts():
     begun, pose = np.array([1.0, -1.0]), np.array([0.0, 1.0])
-    stamps = (5.0, 5.02, 5.04, 9.0, 9.01, 9.06)  # before 9 s states were lost
+    stamps = (5.0, 5.02, 5.04, 9.0, 9.01, 9.06)  # states between 5.04 s and 9 s are lost
     states = [JointsState(round(t * NANOSECONDS), begun + t, pose) for t in stamps]
     rise, first = Rise(pose, 0.14), states[0].position
     found = [rise.target(state) for state in states[:-1]]
     share = np.array([0.0, 0.02, 0.04, 0.09, 0.1]) / 0.14
     np.testing.assert_allclose(found, first + np.outer(share, pose - first))
     assert rise.target(states[-1]) is None
-    again = replace(states[1], stamp=0)  # time was reset
+    again = replace(states[1], stamp=0)  # as after a reset of time
     np.testing.assert_array_equal(rise.target(again), again.position)
     assert Rise(pose, 0.0).target(again) is None
 
 
-def test_a_policy_trots_by_lowcmd(dog, policy_node, peer, tmp_path):
-    it = dog("start:=held", "real_time_factor:=0.1", crouch=0.1)  # a busy machine answers late
+def test_a_policy_lets_the_robot_trot_by_lowcmd(dog, policy_node, peer, tmp_path):
+    it = dog("start:=held", "real_time_factor:=0.1", crouch=0.1)  # slow: answers may be late
     path = networks.trot(tmp_path)
     commands = peer.collect(go.LowCmd, "lowcmd")
     node = policy_node(path, "-p", "unitree:=go2", "-p", "start_duration:=0.5")
@@ -352,7 +354,7 @@ def test_a_policy_trots_by_lowcmd(dog, policy_node, peer, tmp_path):
     peer.until(lambda: len(it.states) > begun + 900)
     seen = np.array([[motor.q for motor in one.motor_state[:12]] for one in it.states[-500:]])
     assert np.ptp(seen[:, 1]) > 0.1  # a thigh swings
-    assert abs(it.states[-1].imu_state.rpy[0]) < 0.3  # and it has not fallen
+    assert abs(it.states[-1].imu_state.rpy[0]) < 0.3  # the robot has not fallen
     assert "refused" not in it.node.text()
     peer.until(lambda: commands)
     assert commands[-1].crc == bitwise_crc(commands[-1])
@@ -362,11 +364,11 @@ def test_a_policy_trots_by_lowcmd(dog, policy_node, peer, tmp_path):
     assert motor.mode == 1
     assert (motor.kp, motor.kd) == pytest.approx((spec.stiffness[k], spec.damping[k]))
     assert commands[-1].motor_cmd[12].mode == 0
-    # the robot rose from its position; the first commands can be lost
+    # commands begin near the current position and change slowly; the first may be lost
     calf = np.array([one.motor_cmd[2].q for one in commands[:100]])
     assert it.pose[2] - 0.01 < calf[0] < it.pose[2] + 0.1
     assert 0.0 < np.diff(calf).max() < 0.01
-    # after the end the motors only damp, and the robot sinks on its calves
+    # when the policy ends, the motors only damp, and the robot sinks
     stood = it.q()[2:12:3].mean()
     node.end_well()
     peer.until(lambda: commands[-1].motor_cmd[4].kp == 0.0)

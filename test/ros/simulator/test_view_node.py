@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The simulator's view in a real browser: its buttons change the topics."""
+"""Buttons and sliders of the simulator's view in a real browser act on the simulation."""
 
 import contextlib
 import importlib.util
@@ -35,13 +35,13 @@ needs_viser = pytest.mark.skipif(
 )
 TORQUES = "Torques (expert)"
 VIEW = ("-p", "view:=true", "-p", "view_port:=0", "-p", "start:=falling")
-#: A small picture is fast without a GPU; these tests do not check pictures.
+#: A small picture, which is fast without a GPU: these tests do not check pictures.
 SMALL = {"size": {"width": 640, "height": 480}, "scale": 0.25}
 SERVES = "view: http://"
 
 
 def address_in(simulator):
-    """Wait until the node logs the address of the view; return it."""
+    """Return the address of the view, once the node has logged it."""
     simulator.wait_for(SERVES)
     line = next(line for line in simulator.text().splitlines() if SERVES in line)
     return line.split("view: ")[1].strip()
@@ -56,7 +56,7 @@ def browser():
 
 @pytest.fixture
 def page(browser):
-    """Open the view of a simulator: page(simulator)."""
+    """Yield page(simulator), which opens the view of a simulator."""
     with contextlib.ExitStack() as pages:
         yield lambda node: pages.enter_context(open_page(browser, address_in(node), **SMALL))
 
@@ -78,7 +78,7 @@ def test_buttons_of_the_view_change_the_simulation(simulate, peer, page, two_joi
     shown = page(simulator)
 
     def seen(condition, what):
-        """Wait for messages of the node while the browser goes on."""
+        """Wait for condition() while the browser and the subscriptions run."""
 
         def look():
             peer.spin(0.05)
@@ -94,7 +94,7 @@ def test_buttons_of_the_view_change_the_simulation(simulate, peer, page, two_joi
     seen(lambda: tick_of(states[-1]) == before + 37, "37 ticks")
     press(shown, "Resume")
     seen(lambda: tick_of(states[-1]) > before + 40, "time to go on")
-    # the speed is a parameter of the node
+    # the buttons change the parameter real_time_factor
     press(shown, SLOWER)
     seen(lambda: speed_of(peer) == 0.5, "the speed")
     assert peer.set_parameters({"real_time_factor": 0.75}) == [""]
@@ -122,7 +122,7 @@ def test_buttons_of_the_view_change_the_simulation(simulate, peer, page, two_joi
     tail, head = (np.array([point.x, point.y, point.z]) for point in marker.points)
     assert marker.header.frame_id == "car"
     assert tail == pytest.approx((0.0, 0.0, 0.0))
-    assert (head - tail)[0] == pytest.approx(np.linalg.norm(head - tail))  # x, as in the panel
+    assert (head - tail)[0] == pytest.approx(np.linalg.norm(head - tail))  # along x, as chosen
     seen(lambda: states[-1].velocity[lift] > 0.5, "the push to move the car")
     assert not shown.complaints
     simulator.end_well()
@@ -153,7 +153,7 @@ def test_a_held_robot_falls_when_it_is_released_and_a_reset_holds_it_again(simul
 
 
 @pytest.mark.parametrize("words", [(), ("-p", "start:=held")])
-def test_a_robot_that_a_parameter_file_hides_is_not_held_unless_asked(
+def test_a_robot_in_a_parameter_file_is_held_only_with_the_parameter_start(
     simulate, peer, tmp_path, words
 ):
     file = tmp_path / "hidden.yaml"
@@ -192,12 +192,12 @@ def test_the_view_ends_with_its_node(simulate, two_joints, number, mode):
         simulator.end_well(number)
         assert (
             simulator.text().count("view") == 1
-        )  # the log has its address and no message about its end
+        )  # the log has the address, and no message about an end of the view
     wait_until(lambda: all(gone(pid) for pid in pids), "the end of all it has started")
 
 
 def views_of(simulator):
-    """Return the processes of the node's views."""
+    """Return the process ids of a node's views."""
     pids = children(simulator.process.pid)
     return [pid for pid in pids if b"rbdyn_ros.view.live.panel" in command_of(pid)]
 
@@ -242,7 +242,7 @@ def test_missing_meshes_cause_one_warning(simulate, peer, two_joints):
     peer.until(lambda: len(states) > 10)
     assert simulator.text().count("appearance of") == 1
     assert simulator.text().count("package://nowhere/a.dae") == 1
-    address_in(simulator)  # the node still serves
+    address_in(simulator)  # the node still works
     simulator.end_well()
 
 
@@ -278,7 +278,7 @@ def test_the_view_shows_joint_types_of_the_user(simulate, peer, page, tmp_path):
     shown = page(simulator)
     shown.get_by_text("1 body, 1 dof").wait_for()
     unfold(shown, TORQUES)
-    thumb = shown.locator('[role="slider"]').last  # the torque of the only joint
+    thumb = shown.locator('[role="slider"]').last  # the slider for the torque of the only joint
     thumb.focus()
     thumb.press("ArrowRight")
 
@@ -318,7 +318,7 @@ def test_several_robots_are_in_one_view(simulate, page, two_joints):
 
 
 @needs_viser
-def test_objects_that_come_and_go_at_run_time_are_shown(simulate, peer, page):
+def test_the_view_shows_objects_that_are_spawned_and_deleted(simulate, peer, page):
     srv = pytest.importorskip("simulation_interfaces.srv", reason="not built")
     scene = "config/scenes/gripper.yaml"
     simulator = simulate("--scene", scene, "--ros-args", *VIEW, "-p", "on_timeout:=hold")
@@ -353,7 +353,7 @@ def test_objects_that_come_and_go_at_run_time_are_shown(simulate, peer, page):
     shown.get_by_text("5 bodies", exact=False).wait_for()
     wait_until(lambda: links.input_value() != "crate", "another link", shown)
     assert not shown.complaints
-    assert "view" not in simulator.text().split(SERVES)[1]  # the view logs no warning
+    assert "view" not in simulator.text().split(SERVES)[1]  # the view has logged no warning
     simulator.end_well()
 
 
@@ -374,8 +374,8 @@ def viewed(robot):
     return simulated
 
 
-def test_a_released_robot_returns_to_its_hold():
-    """The first release ends the servos of the sliders; the second release lets the robot fall."""
+def test_the_first_release_of_the_view_returns_a_robot_to_its_hold():
+    """The first release ends the commands of the sliders; the second one lets the robot fall."""
     robot = DrivenRobot(held=np.full(7, FLOATS))
     simulated, loop = viewed(robot), robot.loop
     goals = dict.fromkeys(robot.commands.joints.names, 0.4)
@@ -393,7 +393,7 @@ def test_a_released_robot_returns_to_its_hold():
         assert simulated.release(0) == ""
         wait_until(lambda: np.abs(loop.readout.latest().qpos - 0.4).max() > 0.3, "the fall")
         assert not loop.holding
-        # servos of a fallen robot leave it to fall
+        # a released robot falls again after the sliders' commands end
         assert simulated.drive(0, {}, goals) == ""
         assert simulated.release(0) == ""
         wait_until(lambda: not loop.readout.latest().effort.any(), "no effort")
@@ -402,8 +402,8 @@ def test_a_released_robot_returns_to_its_hold():
 
 
 @pytest.mark.parametrize("was_held", [True, False])
-def test_a_release_of_the_view_leaves_commands_of_topics_in_force(was_held):
-    """A topic commands one joint, a trajectory another joint; the last command of each is used."""
+def test_a_release_in_the_view_does_not_end_commands_from_topics(was_held):
+    """One joint has a command from a topic, one a trajectory, one commands of topic and view."""
     robot = DrivenRobot(**({"held": np.full(7, FLOATS)} if was_held else {"on_timeout": "hold"}))
     simulated, loop = viewed(robot), robot.loop
     names = robot.commands.joints.names
@@ -429,7 +429,7 @@ def test_a_release_of_the_view_leaves_commands_of_topics_in_force(was_held):
         assert state.stale == 4
         if was_held:
             assert loop.holding
-            assert simulated.release(0) == ""  # the other joints are released
+            assert simulated.release(0) == ""  # this also ends the hold of other joints
             assert not loop.holding
             state = loop.readout.latest()
             assert (state.effort[topic], state.effort[both], state.tracking) == (-0.3, 0.2, True)
@@ -461,8 +461,8 @@ def test_the_view_shows_the_start_before_the_simulation_runs():
         assert "has not started yet" in refusal
 
 
-def test_the_timeout_policy_takes_over_at_once_after_a_release():
-    """Commands would expire after 100 s; gravity compensation holds the joint instead."""
+def test_on_timeout_takes_effect_at_once_after_a_release_in_the_view():
+    """Without a release, gravity compensation would take over only after 100 s."""
     robot = DrivenRobot(on_timeout="gravity")
     simulated = viewed(robot)
     loop, name = robot.loop, "shoulder_pitch"
@@ -475,7 +475,7 @@ def test_the_timeout_policy_takes_over_at_once_after_a_release():
         assert simulated.release(0) == ""
         wait_until(lambda: loop.readout.latest().effort[k] not in (1.5, 0.0), "what holds it")
         assert loop.readout.latest().stale == 7
-        assert simulated.drive(0, {name: 2.5}, {}) == ""  # a later command is followed again
+        assert simulated.drive(0, {name: 2.5}, {}) == ""  # a new command takes effect again
         wait_until(lambda: loop.readout.latest().effort[k] == 2.5, "the effort")
     finally:
         loop.stop()

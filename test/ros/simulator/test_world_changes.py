@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""In a simulator in this process objects come and go; refused changes have no effect."""
+"""Objects are spawned and deleted in a simulator in this process; refusals have no effect."""
 
 import os
 from contextlib import ExitStack
@@ -52,7 +52,7 @@ SHELVES = "  shelf: {file: shelf.urdf, xyz: [-2, 0, 0.02]}\n"
 
 @pytest.fixture
 def simulated(tmp_path, domain, monkeypatch, request):
-    """Start a paused simulator in this process: simulated(parameter=value...)."""
+    """Yield simulated(parameter=value, ...), which starts a paused simulator in this process."""
     monkeypatch.setenv("ROS_DOMAIN_ID", str(domain))
     monkeypatch.setenv("ROS_AUTOMATIC_DISCOVERY_RANGE", "LOCALHOST")
     gripper = request.config.rootpath / "config/scenes/gripper.urdf"
@@ -72,19 +72,19 @@ def simulated(tmp_path, domain, monkeypatch, request):
 
 
 class Simulated:
-    """The simulation of a node."""
+    """The simulation of a node, with helpers of the tests."""
 
     def __init__(self, node):
         self.node, self.simulation = node, node._simulation
         self.robot, self.entities = self.simulation.robots[0], self.simulation.entities
 
     def now(self):
-        """Return all data that a refusal must not change."""
+        """Return what a refusal must not change: entities, tick and state hash."""
         simulation = self.simulation
         return self.entities.names(), simulation.tick, simulation.state_hash()
 
     def load_world(self, text):
-        """Load a world as the service does."""
+        """Load the world in a text, as the service LoadWorld does."""
         self.simulation.load_world(*read_world("", text, self.entities.first_scene, True))
         self.node._standard._stop()
 
@@ -122,7 +122,7 @@ def test_entities_with_a_sensor_cannot_be_deleted(simulated, tmp_path, name):
 
 
 def diverge(sim):
-    """Let the post of the scene fly to infinity."""
+    """Push the post of the scene so hard that the simulation diverges."""
     body, zero = sim.robot.m.body_id("post"), np.zeros(3)
     sim.robot.loop.orders.push(Wrench(body, zero, np.array([1e15, 0.0, 0.0]), zero, False, 0.05))
     sim.simulation.step(30)
@@ -147,7 +147,7 @@ def attach(sim):
 
 
 @pytest.mark.parametrize("change", [spawn, attach])
-def test_a_state_that_diverged_in_another_world_can_be_reset(simulated, change):
+def test_a_simulation_that_diverged_after_a_world_change_can_be_reset(simulated, change):
     sim = simulated()
     start, saved = sim.now(), SavedStates(sim.simulation)
     saved.save("start")
@@ -164,7 +164,7 @@ def test_a_state_that_diverged_in_another_world_can_be_reset(simulated, change):
     sim.simulation.reset(time=True, state=True, robot=True)
     again()
     with refused(RbdynError, "request"):
-        sim.simulation.reset(robot=True)  # the state stays as it is
+        sim.simulation.reset(robot=True)  # this reset keeps the diverged state
     sim.node._standard._stop()
     assert sim.now() == start
     again()
@@ -176,11 +176,11 @@ def test_a_state_that_diverged_in_another_world_can_be_reset(simulated, change):
     assert (sim.simulation.diverged, sim.entities.names()) == (False, ["scene"])
     sim.load_world(WORLD)
     again()
-    sim.load_world("rbdyn_scene: 1\n")  # the joint that diverged is gone
+    sim.load_world("rbdyn_scene: 1\n")  # the new world lacks the diverged object
     assert goes_on(sim)
 
 
-def test_objects_with_joints_can_be_deleted_beside_shared_memory(simulated):
+def test_objects_with_joints_can_be_deleted_while_memory_is_shared(simulated):
     sim = simulated(shared_memory=f"worlds{os.getpid()}")
     assert "shelf/drawer" in sim.robot.m.jnt_names
     sim.simulation.step(5)
@@ -193,7 +193,7 @@ def test_objects_with_joints_can_be_deleted_beside_shared_memory(simulated):
 
 
 def set_faults(sim, **values):
-    """Set parameters of faults; return the reason of their refusal, or an empty string."""
+    """Set parameters of faults; return the reason for a refusal, or ''."""
     changes = [Parameter(f"faults.{name}", value=value) for name, value in values.items()]
     result = sim.node.set_parameters_atomically(changes)
     return "" if result.successful else result.reason
@@ -203,7 +203,7 @@ def faults_of(sim, *names):
     return [list(sim.node.get_parameter(f"faults.{name}").value) for name in names]
 
 
-def test_parameters_of_faults_follow_the_joints(simulated):
+def test_fault_parameters_follow_joints_that_are_added_and_deleted(simulated):
     sim = simulated()
     both, saved = ("stuck_joints", "encoder_noise"), SavedStates(sim.simulation)
     noise = [0.0, 1e-3, 2e-3]
@@ -232,7 +232,7 @@ def test_parameters_of_faults_follow_the_joints(simulated):
     ]  # fmt: skip
 
 
-def test_a_saved_state_whose_faults_are_refused_changes_nothing(simulated):
+def test_loading_a_saved_state_with_invalid_faults_has_no_effect(simulated):
     sim = simulated()
     sim.entities.spawn(box("extra", 1.0, 0.0, 1.0))
     state = sim.robot.save_state()
@@ -251,7 +251,7 @@ def place(sim, name):
     return q[at : at + 7].tolist()
 
 
-def test_a_deleted_object_returns_to_its_start_beside_the_others(simulated):
+def test_a_reset_returns_a_deleted_object_to_its_start_without_moving_others(simulated):
     sim = simulated()
     start = place(sim, "cube")
     sim.entities.delete("cube")
@@ -259,7 +259,7 @@ def test_a_deleted_object_returns_to_its_start_beside_the_others(simulated):
     sim.simulation.step(50)
     post = place(sim, "post")
     sim.simulation.reset(robot=True)
-    assert place(sim, "cube") == start  # where it does not touch the other cube
+    assert place(sim, "cube") == start  # the old cube is back at its start
     assert place(sim, "post") == post
 
 
@@ -284,7 +284,7 @@ def contact_of(sim, name):
     return sim.robot.loop.readout.latest().contact[sim.robot.m.body_id(name), :3]
 
 
-def test_an_object_with_the_name_of_a_deleted_obstacle_rests_on_an_attached_object(simulated):
+def test_an_object_that_reuses_the_name_of_an_obstacle_has_contact(simulated):
     sim = simulated()
     sim.simulation.step(300)
     sim.robot.attach("post", "world")
@@ -295,7 +295,7 @@ def test_an_object_with_the_name_of_a_deleted_obstacle_rests_on_an_attached_obje
 
 
 @pytest.mark.parametrize("pair", [("cube", "mount"), ("mount", "cube")])
-def test_bodies_attached_to_the_world_get_no_contact_forces_from_it(simulated, pair):
+def test_bodies_attached_to_the_world_get_no_contact_forces_from_the_world(simulated, pair):
     """`mount` is fixed to the world, like the table under the cube."""
     sim = simulated()
     sim.simulation.step(300)
@@ -305,7 +305,7 @@ def test_bodies_attached_to_the_world_get_no_contact_forces_from_it(simulated, p
     assert contact_of(sim, "cube").tolist() == [0.0, 0.0, 0.0]
 
 
-def test_a_specialised_robot_keeps_its_code_or_is_not_changed(simulated):
+def test_changes_that_specialised_code_cannot_follow_are_refused(simulated):
     arm = str(bundled_robot("seven_dof_arm"))
     sim = simulated(urdf=arm, specialize=True)
     first, saved = sim.now(), SavedStates(sim.simulation)
@@ -326,7 +326,7 @@ def test_a_specialised_robot_keeps_its_code_or_is_not_changed(simulated):
     assert sim.now() == expected
 
 
-def test_a_simulation_with_a_spawned_object_is_not_stopped(simulated):
+def test_a_simulation_with_a_spawned_object_does_not_count_as_stopped(simulated):
     """Otherwise a request to stop, which removes the object, would have no effect."""
     sim = simulated()
     standard, saved = sim.node._standard, SavedStates(sim.simulation)

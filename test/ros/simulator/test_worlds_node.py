@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Worlds that are loaded into a running simulator, over ROS."""
+"""Services over DDS find worlds, and load them into a running simulator."""
 
 from pathlib import Path
 
@@ -64,7 +64,7 @@ def resource_of(world):
     return getattr(world, "world_resource", None) or world.level_resource
 
 
-def test_a_world_is_loaded_whole_and_reset_returns_to_it(simulate, peer, ask, load):
+def test_a_loaded_world_replaces_the_old_one_and_a_reset_returns_to_it(simulate, peer, ask, load):
     simulate("--scene", SCENE, "--ros-args", "-p", "on_timeout:=hold")
     assert state(ask) == PLAYING
     first = done(ask("GetCurrentWorld")).world
@@ -87,13 +87,13 @@ def test_a_world_is_loaded_whole_and_reset_returns_to_it(simulate, peer, ask, lo
     assert done(ask("GetEntities")).entities == names
     assert hash_of(peer) == start
 
-    # the world equals a scene of the same parts
+    # a world can also be given as a text
     assert done(load(text=SLAB)).world.name == "slab"
     assert done(ask("GetEntities")).entities == ["gripper", "cube", "slab"]
     done(set_state(ask, PLAYING))
     peer.until(lambda: abs(height(ask, "cube") + 0.35) < 1e-3)
 
-    # the scene of the start has a robot, and it exists
+    # a world file may name the robot, which exists already
     assert done(load(SCENE)).world.name == "gripper"
     assert "table" in done(ask("GetEntities")).entities
 
@@ -121,7 +121,7 @@ def test_a_simulation_without_a_world_cannot_be_started(simulate, peer, ask, loa
     done(ask("ResetSimulation"))
     assert state(ask) == NO_WORLD
 
-    # a saved state contains its world
+    # a saved state includes the world
     loaded = peer.call(own.LoadState, "/simulator/load_state", own.LoadState.Request(name="begin"))
     assert (loaded.success, loaded.state_hash) == (True, saved.state_hash), loaded.message
     assert done(ask("GetCurrentWorld")).world.name == "gripper"
@@ -133,13 +133,13 @@ def test_a_simulation_without_a_world_cannot_be_started(simulate, peer, ask, loa
     assert states[-1].name == ["lift", "left", "right"]
 
 
-def test_a_world_that_is_refused_changes_nothing(simulate, peer, ask, load, tmp_path):
+def test_a_refused_world_changes_nothing(simulate, peer, ask, load, tmp_path):
     simulate("--scene", SCENE, "--paused")
     before, codes = hash_of(peer), srv.LoadWorld.Response
     bad = tmp_path / "bad.yaml"
 
     def broken(text, code, words, hidden="the simulator logged why"):
-        """A refusal hides the content of a file, but quotes a text, which the client knows."""
+        """Assert a refusal that hides the content of files, but may quote a text of the client."""
         bad.write_text(text)
         refused(load(str(bad)), code, hidden)
         refused(load(text=text), code, words)
@@ -225,7 +225,7 @@ def test_a_missing_folder_of_worlds_has_its_own_result_code(simulate, ask):
     assert len(done(ask("GetAvailableWorlds", continue_on_error=True)).worlds) == 2
 
 
-def test_robots_without_contact_or_a_shared_world_cannot_load_worlds(simulate, ask, load):
+def test_loading_worlds_is_refused_without_contact_and_for_separate_robots(simulate, ask, load):
     simulate("config/robots/pendulum.urdf", "--paused")
     world = done(ask("GetCurrentWorld")).world
     assert world.name == "empty"
@@ -247,7 +247,7 @@ def test_a_scene_without_robots_can_be_unloaded(simulate, peer, ask, load):
     assert hash_of(peer) == before
 
 
-def test_a_legged_base_stands_on_the_new_ground(simulate, ask, load):
+def test_a_legged_robot_stands_on_the_ground_of_a_loaded_world(simulate, ask, load):
     simulate("config/scenes/gripper.urdf", "--floating-base", "--paused",
              "--ros-args", "-p", "contact:=true")  # fmt: skip
     assert done(ask("GetCurrentWorld")).world.name == "floor"
@@ -258,7 +258,7 @@ def test_a_legged_base_stands_on_the_new_ground(simulate, ask, load):
     assert height(ask, "gripper") == pytest.approx(before)
 
 
-def test_a_world_is_loaded_in_lockstep(simulate, peer, ask, load, two_joints):
+def test_a_world_can_be_loaded_in_lockstep(simulate, peer, ask, load, two_joints):
     simulate(two_joints, "--ros-args", "-p", "time_mode:=lockstep", "-p", "lockstep_timeout:=0.0",
              "-p", "contact:=true")  # fmt: skip
     states = peer.collect(JointState, "joint_states")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The claims of simulators: their order, and their announcements."""
+"""Simulators announce claims on topics, and of two claims one has priority."""
 
 import json
 
@@ -13,13 +13,13 @@ ONE = Claim(5, "a", "/simulator", "/_simulator_claims", ("/joint_states",), ("to
 
 
 @pytest.mark.parametrize(("since", "token"), [(6, "a"), (5, "b")])
-def test_one_of_two_claims_is_before_the_other(since, token):
+def test_of_two_claims_one_has_priority(since, token):
     other = Claim(since, token, ONE.node, ONE.helper)
     assert ONE.is_before(other)
     assert not other.is_before(ONE)
 
 
-def test_an_announcement_is_read_as_it_was_written():
+def test_reading_an_announcement_returns_its_claim():
     assert Claim.from_text(ONE.to_text()) == ONE
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One node publishes /clock."""
+"""A node decides whether it publishes /clock, so that only one node does."""
 
 import pytest
 
@@ -12,7 +12,7 @@ def decides(others=(), heard=False, earlier=False, waited=DISCOVERY):
     return publishes("/me", others, heard, earlier, waited)
 
 
-def test_a_single_node_publishes_after_the_time_of_discovery():
+def test_a_single_node_publishes_once_the_time_for_discovery_is_over():
     assert decides(waited=DISCOVERY - 0.1) is None
     assert decides()
 
@@ -22,18 +22,18 @@ def test_the_clocks_of_ended_and_later_simulators_are_ignored():
 
 
 @pytest.mark.parametrize("heard", [True, False])
-def test_a_later_simulator_does_not_publish(heard):
+def test_a_later_simulator_does_not_publish_the_clock(heard):
     assert decides(heard=heard, earlier=True, waited=0.0) is False
 
 
 @pytest.mark.parametrize("other", ["/first", "/then"])
-def test_a_node_that_receives_the_time_of_another_does_not_publish(other):
-    # the other node may appear later
+def test_a_node_that_receives_a_clock_does_not_publish_the_clock(other):
+    # there may be one more node
     assert decides([other], heard=True, waited=DISCOVERY - 0.1) is None
     assert decides([other], heard=True) is False
 
 
 @pytest.mark.parametrize(("other", "expected"), [("/first", False), ("/then", True)])
-def test_the_first_by_name_of_several_silent_nodes_publishes(other, expected):
+def test_if_no_node_publishes_yet_the_first_by_name_does(other, expected):
     assert decides([other], waited=DISCOVERY + AUDIBLE - 0.1) is None
     assert decides([other], waited=DISCOVERY + AUDIBLE) is expected

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""States of all entities belong to the same time, and parts of a state may be set."""
+"""States of entities in one answer have the same time; parts of a state can be set."""
 
 from types import SimpleNamespace
 
@@ -15,7 +15,7 @@ NAMES = ("a", "b")
 
 
 class MovingRobot:
-    """A robot with two objects, which is one tick later at each read."""
+    """A replacement for a robot with two objects, which moves on by a tick at each read."""
 
     name = ""
 
@@ -47,7 +47,7 @@ class MovingRobot:
         return 1000 * tick
 
 
-def test_entities_and_their_stamps_are_of_one_state():
+def test_entities_in_one_answer_have_states_of_the_same_tick():
     entities = Entities([MovingRobot()])
     for _ in range(2):
         found = entities.states(["a", "robot", "b"])
@@ -57,7 +57,7 @@ def test_entities_and_their_stamps_are_of_one_state():
         assert [found[n][1][0][0] for n in (0, 2)] == [5.0 + tick, 7.0 + tick]
 
 
-def test_unset_parts_of_a_state_stay_unchanged():
+def test_parts_of_a_state_that_are_not_given_stay_unchanged():
     robot = MovingRobot()
     entities, k = Entities([robot]), robot.m.jnt_dofadr[robot.m.jnt_id("b")]
     entities.set_state("b", None, ((1, 2, 3), (0, 0, 0)))
@@ -68,5 +68,5 @@ def test_unset_parts_of_a_state_stay_unchanged():
     entities.set_state("b", ((1, 2, 3), (0, 0, 0, 1)), None)
     _, _, of_qpos, of_qvel = robot.put
     assert of_qpos.sum() == 7
-    # the angular velocity is in the axes of the body, which turns
+    # turning the body changes the components of its angular velocity, which are in body axes
     assert np.flatnonzero(of_qvel).tolist() == list(range(k + 3, k + 6))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Faults of joints that are added to a robot while it is simulated."""
+"""Joints that are added to a robot during a simulation can have faults."""
 
 import numpy as np
 import pytest
@@ -12,7 +12,7 @@ from rbdyn_ros.ros.simulator.robot.faults import faults_of_new
 from rbdyn_ros.runtime.types import PER_DOF
 
 
-def test_a_single_number_of_a_fault_applies_to_new_joints_and_a_list_does_not():
+def test_a_fault_given_by_one_number_applies_to_new_joints_but_a_list_does_not():
     m = rb.load_urdf("config/scenes/gripper.urdf", floating_base=True)
     lists = {key: [0.0] for key in PER_DOF} | {"encoder_noise": [0.5], "effort_noise": [1.0, 2.0]}
     values = {FAULTS + name: given for name, given in lists.items()}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Numbers too large to simulate, and hostile names."""
+"""A simulator refuses numbers that are too large to simulate, and hostile names."""
 
 from types import SimpleNamespace
 
@@ -32,16 +32,16 @@ def test_numbers_up_to_the_limit_are_allowed(numbers):
 
 
 @pytest.mark.parametrize("numbers", [(1.1e6,), (0, -1e160), (np.nan,), (2e6, -np.inf)])
-def test_larger_numbers_are_refused(numbers):
+def test_check_magnitude_refuses_numbers_above_the_limit(numbers):
     with refused(rb.RbdynError, "request"):
         check_magnitude("it", numbers, 1e6)
 
 
-def test_the_largest_state_is_where_the_loop_declares_divergence():
+def test_the_limit_of_a_given_state_equals_the_limit_of_divergence():
     assert LARGEST_STATE == HUGE
 
 
-def test_a_state_that_would_count_as_diverged_is_refused(description):
+def test_a_given_state_that_would_count_as_diverged_is_refused(description):
     m = rb.build(description)
     assert given_state(m, ["turn"], [1e6], [-1e6], None)[1].tolist() == [-1e6]
     for numbers in (([], [1e160]), ([-2e6], []), ([], [np.nan])):
@@ -50,7 +50,7 @@ def test_a_state_that_would_count_as_diverged_is_refused(description):
 
 
 def loop_of(m):
-    """Return a stand-in for a loop that records the exchanged Models in `plants`."""
+    """Return a stand-in for a loop, which appends each new Model to `plants`."""
     plants = []
     return SimpleNamespace(m=m, plants=plants, plant=SimpleNamespace(exchange=plants.append))
 
@@ -65,7 +65,7 @@ def test_too_large_gravity_is_refused(description):
     assert [tuple(m.opt.gravity) for m in loop.plants] == [(0.0, 0.0, -1e4)]
 
 
-def test_hostile_names_are_escaped_and_cut(description):
+def test_messages_escape_and_shorten_hostile_names(description):
     m = rb.build(description)
     parser = command_parser(m, description, "keep")
     payloads = Payloads(loop_of(m), None)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Payloads and gravity that several threads change at once."""
+"""Several threads change payloads and gravity at once."""
 
 import threading
 from types import SimpleNamespace
@@ -12,7 +12,7 @@ import rbdyn_ros as rb
 from rbdyn_ros.ros.simulator.robot.payloads import Payloads
 from rbdyn_ros.share import bundled_robot
 
-#: Time in which the other thread could read the old value [s].
+#: Time in which the second thread could wrongly read the old value [s].
 HEAD_START = 0.1
 POINT = (0.0, 0.0, 0.1), (0.0,) * 6
 
@@ -24,12 +24,12 @@ POINT = (0.0, 0.0, 0.1), (0.0,) * 6
         lambda payloads: payloads.set_gravity((0.0, 0.0, -1.6)),
     ],
 )
-def test_changes_of_two_threads_are_both_kept(change):
+def test_changes_by_two_threads_at_once_are_both_kept(change):
     m = rb.load_urdf(bundled_robot("seven_dof_arm"))
     threads = []
 
     def exchange(_):
-        if not threads:  # the second change begins in the middle of the first
+        if not threads:  # start the second change in the middle of the first
             threads.append(threading.Thread(target=change, args=(payloads,)))
             threads[0].start()
             threads[0].join(HEAD_START)

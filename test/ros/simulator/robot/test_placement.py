@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Joint positions set beside attached objects."""
+"""Setting a joint position moves attached objects, but no other joint and no other object."""
 
 import numpy as np
 import pytest
@@ -30,7 +30,7 @@ def test_setting_a_joint_without_attachments_changes_no_other_joint():
     assert given_state(m, ["left"], [], [0.2], None)[1][free[3]] == [0.2]
 
 
-def test_an_attached_object_moves_with_the_joints_and_no_other_object_stops():
+def test_setting_a_joint_moves_the_attached_object_and_stops_no_other_object():
     m, d = attached("hand")
     with refused(rb.RbdynError, "request"):
         given_state(m, ["lift"], [-0.05], [], None)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Only some resets end the goals of grippers and the twist of a base."""
+"""Only some resets end the goals of grippers and the twist of a mobile base."""
 
 from types import SimpleNamespace
 
@@ -13,7 +13,9 @@ SCOPES = [(True, False, 1), (False, True, 1), (False, False, 0)]
 
 
 @pytest.mark.parametrize(("time", "state", "times"), SCOPES, ids=["time", "state", "seed"])
-def test_goals_end_only_if_a_reset_ends_the_commands_of_the_loop(monkeypatch, time, state, times):
+def test_a_reset_ends_goals_only_if_it_ends_the_commands_of_the_loop(
+    monkeypatch, time, state, times
+):
     forgotten, plant = [], SimpleNamespace(reset=lambda *_: None)
     monkeypatch.setattr("rbdyn_ros.ros.simulator.robot.robot.changes.released", lambda _: None)
     robot = SimpleNamespace(

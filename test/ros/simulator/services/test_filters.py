@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""POSIX extended regular expressions match as in Python's `re`; hostile patterns are refused."""
+"""Filters by POSIX extended regular expressions match like Python's `re`; bad ones are refused."""
 
 import re
 
@@ -25,7 +25,7 @@ def test_filters_agree_with_re(pattern):
 
 
 @given(st.text("ab()|*+?.^$", max_size=12), st.text("ab", max_size=8))
-def test_random_patterns_agree_with_re(pattern, name):
+def test_random_patterns_match_the_same_texts_as_re(pattern, name):
     try:
         found = matching(pattern, [name])
     except rb.RbdynError:
@@ -33,13 +33,13 @@ def test_random_patterns_agree_with_re(pattern, name):
     assert bool(found) == bool(re.search(pattern, name))
 
 
-def test_brackets_can_hold_classes_and_backslashes():
+def test_brackets_may_contain_classes_and_backslashes():
     assert matching("^[[:alpha:]_]+[[:digit:]]$", ["arm_7", "7_arm"]) == ["arm_7"]
     assert matching("[[:upper:][:space:]]", ["arm_7", "Arm", "an arm"]) == ["Arm", "an arm"]
     assert matching("[\\d]", ["7", "d", "\\"]) == ["d", "\\"]
 
 
-#: Patterns for which Python's `re` would need seconds to years.
+#: Patterns that would take Python's `re` seconds to years.
 HOSTILE = [
     "(a+)+$",
     "(a|a)*b",

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Regions by which entities are filtered, against samples of the boxes."""
+"""The overlaps of regions, which filter entities, with boxes agree with sampled points."""
 
 from types import SimpleNamespace
 
@@ -26,12 +26,12 @@ def bounds(kind, *points):
     return SimpleNamespace(type=kind, points=corners, **types)
 
 
-def test_empty_bounds_are_not_a_region():
+def test_region_of_returns_none_for_empty_bounds():
     assert region_of(bounds(EMPTY)) is None
 
 
-def test_a_region_overlaps_a_turned_cube_only_if_they_share_a_point():
-    """A cube of edge 2 that is turned by 45 degrees reaches sqrt(2) along x."""
+def test_a_region_overlaps_a_rotated_cube_only_if_they_share_a_point():
+    """The cube has edges of 2 m, and extends to x = sqrt(2) after a rotation by 45 degrees."""
     turned = Rotation.from_euler("z", 45, degrees=True).as_quat()[[3, 0, 1, 2]]
     cube = PlacedShape(Box((2.0, 2.0, 2.0)), Pose((0.0, 0.0, 0.0), tuple(turned)))
     for way, overlaps in ((-1e-6, True), (1e-6, False)):
@@ -43,13 +43,13 @@ def test_a_region_overlaps_a_turned_cube_only_if_they_share_a_point():
             bounds(HULL, (x, 0.0, 0.0), (5.0, 1.0, 0.0), (5.0, -1.0, 0.0)),
         ):
             assert region_of(region).overlaps(cube) == overlaps
-    # the corner is at the edge of the box, but outside it
+    # inside the bounding box of the cube, but outside the cube
     assert not region_of(bounds(BOX, (0.8, 0.8, -1.0), (2.0, 2.0, 1.0))).overlaps(cube)
     assert region_of(bounds(BOX, (0.7, 0.7, -1.0), (2.0, 2.0, 1.0))).overlaps(cube)
 
 
 @pytest.mark.parametrize("shape", [Box((0.4, 0.6, 1.0)), Sphere(0.3), Capsule(0.2, 0.8)])
-def test_overlaps_agree_with_samples(shape):
+def test_overlaps_of_regions_agree_with_sampled_points(shape):
     rng, low_high = np.random.default_rng(3), PlacedShape(shape).corners
     verdicts = []
     for _ in range(60):
@@ -62,7 +62,7 @@ def test_overlaps_agree_with_samples(shape):
         deep = (inside @ hull[:, :3].T + hull[:, 3]).max(axis=1).min()
         found = region_of(bounds(HULL, *corners)).overlaps(part)
         assert found or deep > 0.0
-        assert not found or deep < 0.1  # between two samples
+        assert not found or deep < 0.1  # a small overlap may lie between the samples
         ball = region_of(bounds(BALL, corners[0], (0.5, 0.0, 0.0))).overlaps(part)
         near = np.linalg.norm(inside - corners[0], axis=1).min()
         assert ball or near > 0.5
@@ -83,7 +83,7 @@ def test_overlaps_agree_with_samples(shape):
         bounds(BOX, (0, 0, 0), (np.inf, 0, 0)),
     ],
 )
-def test_invalid_regions_are_refused(wrong):
+def test_region_of_refuses_invalid_bounds(wrong):
     with pytest.raises(RbdynError) as caught:
         region_of(wrong)
     worded("request", caught.value)

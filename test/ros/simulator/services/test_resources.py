@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Resources of requests, without a node: paths, URIs and texts from outside."""
+"""A request can give a file by path or URI, or a text; the tests need no node."""
 
 from pathlib import Path
 
@@ -43,14 +43,14 @@ def spawned(uri):
 
 
 @pytest.mark.parametrize("name", ["a" * 300, "a\0b"], ids=["long", "null"])
-def test_a_file_name_that_the_system_refuses_is_reported_as_missing(name):
+def test_a_file_name_that_the_system_cannot_open_is_reported_as_missing(name):
     path = f"/tmp/{name}"
     refused(NOT_FOUND, "there is no file", lambda: read_world(f"{path}.yaml", "", None))
     refused(NOT_FOUND, "there is no folder or file", lambda: list(worlds_at(path, None)))
     refused(MISSING_ASSETS, "there is no file", lambda: spawned(f"{path}.urdf"))
 
 
-def test_worlds_of_a_folder_are_listed_even_if_the_loaded_file_has_an_impossible_name(tmp_path):
+def test_worlds_are_listed_even_if_the_loaded_file_has_an_impossible_name(tmp_path):
     (tmp_path / "arm.yaml").write_text("rbdyn_scene: 1\nrobot: arm.urdf\n")
     assert list(worlds_at(str(tmp_path), Path("/tmp/" + "a" * 300))) == []
 
@@ -60,7 +60,7 @@ def test_worlds_of_a_folder_are_listed_even_if_the_loaded_file_has_an_impossible
     [("", True), ("?actuators=1", True), ("?actuators=0", False), ("?actuators=0.0", False),
      ("?actuators=-0", False), ("?actuators=%30", False), ("?actuators=1.0", True)],
 )  # fmt: skip
-def test_the_query_actuators_of_a_uri_is_a_number(query, acts):
+def test_the_query_actuators_of_a_uri_is_read_as_a_number(query, acts):
     uri = f"config/robots/pendulum.urdf{query}"
     assert spawned(uri).name == "x"
     assert has_actuators(uri) == acts
@@ -79,12 +79,12 @@ def test_a_file_is_named_by_a_path_or_a_uri(uri):
     assert path_of(uri) == Path("/a/b c.yaml")
 
 
-def test_a_path_may_have_a_colon():
+def test_a_path_may_contain_a_colon():
     assert path_of("a:b/c.yaml") == Path("a:b/c.yaml")
     assert path_of("file://local/c.yaml") == Path("local/c.yaml")
 
 
-def test_a_folder_with_too_many_files_is_refused_as_a_whole(tmp_path):
+def test_a_folder_with_too_many_files_is_refused(tmp_path):
     for k in range(MOST_FILES):
         (tmp_path / f"{k}.txt").touch()
     assert list(worlds_at(str(tmp_path), None)) == []
@@ -96,7 +96,7 @@ def test_a_folder_with_too_many_files_is_refused_as_a_whole(tmp_path):
     assert [world.name for world in worlds_at(str(tmp_path), None)] == ["z"]
 
 
-#: A channel: two walls on a floor, 1 m long.
+#: A channel of 1 m length: two walls on a floor.
 CHANNEL = """v 0 0 0\nv 3 0 0\nv 3 0 2\nv 2 0 2\nv 2 0 1\nv 1 0 1\nv 1 0 2\nv 0 0 2
 v 0 1 0\nv 3 1 0\nv 3 1 2\nv 2 1 2\nv 2 1 1\nv 1 1 1\nv 1 1 2\nv 0 1 2
 f 1 2 5 6\nf 2 3 4 5\nf 1 6 7 8\nf 14 13 10 9\nf 13 12 11 10\nf 16 15 14 9
@@ -105,7 +105,7 @@ f 15 16 8 7\nf 16 9 1 8
 """
 
 
-def test_a_mesh_without_mass_is_fixed_with_its_triangles(tmp_path):
+def test_a_spawned_mesh_without_mass_is_a_fixed_triangle_mesh(tmp_path):
     path = tmp_path / "channel.obj"
     path.write_text(CHANNEL)
     fixed = spawned(f"{path}?friction=0.3")
@@ -117,7 +117,7 @@ def test_a_mesh_without_mass_is_fixed_with_its_triangles(tmp_path):
     d = rb.make_data(m)
     d.qpos[:3] = 1.5, 0.5, 1.5
     rb.step(m, d, 1500)
-    assert d.qpos[2] == pytest.approx(1.3, abs=1e-6)  # between the walls, not on the hull
+    assert d.qpos[2] == pytest.approx(1.3, abs=1e-6)  # between the walls
     assert isinstance(spawned(f"{path}?mass=1"), rb.Object)
     refused(PARSE_ERROR, "no restitution", lambda: spawned(f"{path}?restitution=0.5"))
 
@@ -139,11 +139,11 @@ def test_a_mesh_without_triangles_is_refused(tmp_path):
         ("<model name='no'/>", "object"),
     ],
 )
-def test_an_entity_is_named_after_the_root_of_its_text(text, name):
+def test_an_entity_gets_the_name_in_the_root_element_of_its_text(text, name):
     assert chosen_name("", True, text, ()) == name
 
 
-def test_the_name_in_a_hostile_text_is_searched_in_linear_time():
-    """The time of a search in a text of 2 MB would be minutes if it were quadratic."""
+def test_searching_the_name_in_a_hostile_text_takes_linear_time():
+    """A quadratic search in a text of 2 MB would take minutes."""
     for text in ("<model " * 300_000, "<sdf>" + "<!--" * 500_000, "<!---->" * 300_000):
         assert chosen_name("", True, text, ()) == "object"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Services and topics of run-time changes over DDS, for a robot that records them."""
+"""Services and topics change a simulation over DDS; the robot is a replacement."""
 
 import threading
 from types import SimpleNamespace
@@ -41,7 +41,7 @@ ARM = "config/robots/seven_dof_arm.urdf"
 
 
 class RestingRobot:
-    """A robot that records the changes in `asked`."""
+    """A stand-in for a robot, which appends each requested change to `asked`."""
 
     time_node = ""
 
@@ -97,8 +97,8 @@ def robot(peer):
     node.destroy_node()
 
 
-def test_a_wrench_of_a_topic_ends_after_an_hour(peer, robot):
-    """command_timeout may be a million seconds, but a wrench acts for an hour at most."""
+def test_a_wrench_sent_on_the_topic_acts_for_an_hour_at_most(peer, robot):
+    """A wrench lasts for command_timeout, here a million seconds, but at most for an hour."""
     node = rclpy.create_node("lasting", context=peer.context)
     peer.executor.add_node(node)
     ChangeTopics(node, robot, 1e6, "world")
@@ -148,7 +148,7 @@ def test_services_change_the_simulation(peer, robot):
     refused_with(answer, "set_payload", "'hnad'")
 
 
-def test_reset_with_resets_the_parts_that_are_set(peer, robot):
+def test_reset_with_resets_only_the_requested_parts(peer, robot):
     answer = call(peer, Reset, "reset_with", state=True, reseed=True, seed=7)
     assert (answer.success, answer.message, answer.state_hash) == (True, "", "5eed")
     assert call(peer, Reset, "reset_with", time=True, seed=7).success
@@ -164,7 +164,7 @@ def test_reset_with_resets_the_parts_that_are_set(peer, robot):
     assert len(robot.asked) == 3
 
 
-def test_get_dynamics_returns_the_terms(peer, robot):
+def test_get_dynamics_returns_the_requested_terms(peer, robot):
     m = robot.m
     names = [name for name, n in zip(m.jnt_names, m.jnt_dofnum, strict=True) if n][:1:-1]
     answer = call(
@@ -196,7 +196,7 @@ def test_get_dynamics_returns_the_terms(peer, robot):
     refused_with(answer, "get_dynamics", "'elbow'")
 
 
-def test_get_ik_finds_a_configuration(peer, robot):
+def test_get_ik_returns_a_configuration(peer, robot):
     m = robot.m
     d = rb.make_data(m)
     d.qpos = robot.now.qpos
@@ -214,12 +214,12 @@ def test_get_ik_finds_a_configuration(peer, robot):
 
 
 def send(peer, kind, name, message, answers):
-    """Publish a message, repeatedly if it is lost, until there is one more answer."""
+    """Publish a message, again if it was lost, until the list `answers` grows."""
     publisher, seen = peer.publisher(kind, name), len(answers)
     peer.repeat(lambda: publisher.publish(message), lambda: len(answers) > seen)
 
 
-def test_topics_change_the_simulation(peer, robot):
+def test_messages_on_topics_change_the_simulation(peer, robot):
     wrench, body, gravity = WrenchStamped(), InertiaStamped(inertia=BODY), Vector3Stamped()
     wrench.header.frame_id = body.header.frame_id = "left/tool_flange"
     wrench.wrench.force.x, gravity.vector.y = 4.0, 9.0
@@ -237,7 +237,7 @@ def test_topics_change_the_simulation(peer, robot):
     assert robot.warned == []
 
 
-def test_bad_messages_are_refused(peer, robot):
+def test_bad_messages_on_topics_are_refused(peer, robot):
     body, gravity = InertiaStamped(inertia=BODY), Vector3Stamped()
     body.header.frame_id = "right/hand"
     gravity.header.frame_id = "tool"
@@ -256,7 +256,7 @@ def test_bad_messages_are_refused(peer, robot):
     assert robot.asked == []
 
 
-def test_a_hostile_frame_is_escaped_and_cut(peer, robot):
+def test_the_log_escapes_and_shortens_a_hostile_frame_name(peer, robot):
     gravity = Vector3Stamped()
     gravity.header.frame_id = "tool\x07\n[ERROR]" + "x" * 2_000_000
     send(peer, Vector3Stamped, "/arm/gravity", gravity, robot.warned)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""simulation_interfaces over DDS, with a simulation that only counts ticks."""
+"""Services of simulation_interfaces act over DDS; the simulation only counts ticks."""
 
 import math
 import threading
@@ -39,7 +39,7 @@ TURN = (0.0, 0.0, math.sin(0.3), math.cos(0.3))
 
 
 class TwoRobots:
-    """Two robots: `arm` floats and `rail` is fixed."""
+    """A stand-in for the entities: the floating robot `arm` and the fixed robot `rail`."""
 
     has_world, first_scene = True, None
 
@@ -75,7 +75,7 @@ class TwoRobots:
 
 
 class CountingSimulation:
-    """A simulation that counts ticks."""
+    """A stand-in for a simulation, which only counts ticks."""
 
     world_frame = "world"
 
@@ -83,8 +83,8 @@ class CountingSimulation:
         self.paused, self.diverged, self.tick = True, False, 0
         self.as_loaded = True
         self.entities = TwoRobots()
-        self.breaks = 0  # number of steps that raise RuntimeError
-        self.stuck = False  # whether pausing and going on are refused
+        self.breaks = 0  # number of steps that will raise RuntimeError
+        self.stuck = False  # whether pause() refuses
         self.resets, self.ended = [], threading.Event()
 
     def pause(self, wanted):
@@ -112,7 +112,7 @@ class CountingSimulation:
 
 @pytest.fixture
 def simulation(peer):
-    """Yield a simulation that is served by a node named /sim."""
+    """Yield a CountingSimulation that the node /sim serves."""
     simulation = CountingSimulation()
     node = rclpy.create_node("sim", context=peer.context)
     executor = SingleThreadedExecutor(context=peer.context)
@@ -130,7 +130,7 @@ def simulation(peer):
 
 @pytest.fixture
 def ask(peer, simulation):
-    """ask(kind, name, field=value...) calls a service of the node."""
+    """Return ask(kind, name, field=value...), which calls a service of /sim."""
 
     def call(kind, name, **fields):
         return peer.call(kind, f"/sim/{name}", kind.Request(**fields))
@@ -139,7 +139,7 @@ def ask(peer, simulation):
 
 
 def result_of(response):
-    """Return the result code; a failure must have a message."""
+    """Return the result code of a response; assert that only a failure has a message."""
     code, message = response.result.result, response.result.error_message
     assert bool(message) == (code != OK)
     if message:
@@ -157,7 +157,7 @@ def state_of(ask):
     return ask(GetSimulationState, "get_simulation_state").state.state
 
 
-def test_the_features_equal_the_services_offered(ask):
+def test_the_listed_features_match_the_offered_services(ask):
     features = ask(GetSimulatorFeatures, "get_simulator_features").features
     expected = {4, 8, 10, 11, 12, 20, 21, 22, 23, 24, 25, 26, 31, 32, 33}
     for kind, more in (
@@ -182,7 +182,7 @@ def test_the_simulation_state_can_be_set(ask, simulation):
     assert set_state(ask, STOPPED) == OK
     assert simulation.resets == [(True, True, True)]
     assert state_of(ask) == STOPPED
-    simulation.tick = 1  # the service ~/step does the same
+    simulation.tick = 1  # as after a call of ~/step
     assert state_of(ask) == PAUSED
     assert set_state(ask, 4) == UNSUPPORTED
     simulation.diverged = True
@@ -215,7 +215,7 @@ def test_each_scope_of_a_reset_resets_its_parts(ask, simulation):
     assert len(simulation.resets) == 7
 
 
-def test_steps_are_made_while_paused_only(ask, simulation):
+def test_steps_are_made_only_while_the_simulation_is_paused(ask, simulation):
     assert result_of(ask(StepSimulation, "step_simulation", steps=250)) == OK
     assert simulation.tick == 250
     assert result_of(ask(StepSimulation, "step_simulation")) == OK  # the default is one step
@@ -226,7 +226,7 @@ def test_steps_are_made_while_paused_only(ask, simulation):
     assert result_of(ask(StepSimulation, "step_simulation")) == FAILED
 
 
-def test_an_exception_in_a_step_does_not_end_stepping(ask, peer, simulation, capfd):
+def test_later_steps_work_after_an_exception_in_a_step(ask, peer, simulation, capfd):
     simulation.breaks = 2
     broken = peer.node.create_client(StepSimulation, "/sim/step_simulation")
     peer.until(broken.service_is_ready)
@@ -238,13 +238,13 @@ def test_an_exception_in_a_step_does_not_end_stepping(ask, peer, simulation, cap
         assert simulation.tick == tick
     peer.node.destroy_client(broken)
     heard = capfd.readouterr().err
-    # rclpy may raise the error of a request twice
+    # rclpy may report one error twice
     assert heard.count("a request to step failed: Traceback") >= 2
     assert "RuntimeError: the cable is out" in heard
 
 
 def start(peer, steps):
-    """Send a goal; return its handle and the feedback that comes."""
+    """Send a goal of this many steps; return its handle and the growing list of feedback."""
     client, feedback = ActionClient(peer.node, SimulateSteps, "/sim/simulate_steps"), []
     peer.until(client.server_is_ready)
     sent = client.send_goal_async(
@@ -262,14 +262,14 @@ def end(peer, goal):
     return future.result().status, result.result, result.error_message
 
 
-def test_the_action_makes_the_requested_steps(peer, simulation):
+def test_the_action_simulate_steps_makes_the_requested_steps(peer, simulation):
     goal, _ = start(peer, 5)
     assert end(peer, goal) == (4, OK, "")
     assert simulation.tick == 5
 
 
-def test_the_action_gives_feedback(peer, simulation):
-    # the steps last long enough for discovery on the topic of feedback
+def test_the_action_simulate_steps_gives_feedback(peer, simulation):
+    # so many steps take longer than discovery of the feedback topic
     goal, feedback = start(peer, 10**6)
     peer.until(lambda: len(feedback) >= 5)
     cancelled = goal.cancel_goal_async()
@@ -293,7 +293,7 @@ def test_a_long_action_can_be_cancelled_while_other_requests_are_served(ask, pee
     assert f"{simulation.tick} of 1000000000000 steps" in why
 
 
-def test_playing_ends_a_long_step(ask, peer, simulation):
+def test_setting_the_state_playing_aborts_a_long_action(ask, peer, simulation):
     goal, _ = start(peer, 10**12)
     peer.until(lambda: simulation.tick > 2)
     assert set_state(ask, PLAYING) == OK
@@ -310,7 +310,7 @@ def entities(ask, **fields):
     return list(answer.entities), result_of(answer)
 
 
-def test_entities_are_listed_by_filters(ask, simulation):
+def test_get_entities_lists_entities_by_filters(ask, simulation):
     assert entities(ask) == (["arm", "rail"], OK)
     assert entities(ask, filter="^a.m$") == (["arm"], OK)
     assert entities(ask, filter="(a+)+$" * 20) == ([], FAILED)
@@ -322,7 +322,7 @@ def test_entities_are_listed_by_filters(ask, simulation):
     bounds = request.filters.bounds
     bounds.type = bounds.TYPE_SPHERE
     assert entities(ask, bounds=bounds) == ([], FAILED)
-    # without shapes the filter uses the origin: the rail is at (1, 2, 3)
+    # entities without shapes are filtered by their origins; the rail is at (1, 2, 3)
     bounds.points = [Vector3(x=1.0, y=2.0, z=3.5), Vector3(x=0.51)]
     assert entities(ask, bounds=bounds) == (["rail"], OK)
     bounds.points[1].x = 0.49
@@ -330,7 +330,7 @@ def test_entities_are_listed_by_filters(ask, simulation):
 
 
 @pytest.mark.skipif(not hasattr(srv, "SetEntityInfo"), reason="simulation_interfaces is older")
-def test_entities_are_filtered_by_tags_that_a_client_set(ask, simulation):
+def test_entities_can_be_filtered_by_tags_that_a_client_has_set(ask, simulation):
     def describe(entity, category=2, text="", tags=()):
         info = EntityInfo(description=text, tags=list(tags))
         info.category.category = category
@@ -357,7 +357,7 @@ def test_entities_are_filtered_by_tags_that_a_client_set(ask, simulation):
     assert len(simulation.entities.infos) == 2
 
 
-def test_the_state_of_an_entity_is_returned(ask, simulation):
+def test_get_entity_state_returns_the_state_of_an_entity(ask, simulation):
     states = ask(GetEntitiesStates, "get_entities_states")
     assert list(states.entities) == ["arm", "rail"]
     answer = ask(GetEntityState, "get_entity_state", entity="rail")

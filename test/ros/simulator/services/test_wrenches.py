@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""External wrenches are accepted or refused, and RViz shows them as arrows."""
+"""External wrenches act on a robot and have arrows in RViz, or are refused."""
 
 import itertools
 from types import SimpleNamespace
@@ -33,10 +33,10 @@ def arm():
 
 @pytest.mark.parametrize("link", ["arm", "tool"])
 @pytest.mark.parametrize("axes", ["link", "world"])
-def test_a_wrench_acts_by_the_jacobian(two_joints, link, axes):
-    """The joint efforts of the wrench are J^T w, at the given point and in the given axes.
+def test_joint_efforts_of_a_wrench_follow_from_the_jacobian(two_joints, link, axes):
+    """A wrench w adds joint efforts J^T w, where J belongs to its point and axes.
 
-    The tool is fixed to the arm and rotated relative to it.
+    The tool is fixed to the arm and rotated relative to the arm.
     """
     m = rb.load_urdf(two_joints)
     d = rb.make_data(m)
@@ -82,7 +82,7 @@ def test_a_wrench_acts_by_the_jacobian(two_joints, link, axes):
         {"point": (2e3, 0, 0)},
     ],
 )
-def test_bad_wrenches_are_refused(arm, given):
+def test_wrench_on_refuses_invalid_arguments(arm, given):
     arguments = {
         "link": "hand",
         "point": POINT,
@@ -112,7 +112,7 @@ def same(a, b):
     return same_numbers and (a.body, a.in_body, a.duration) == (b.body, b.in_body, b.duration)
 
 
-def test_the_wrench_of_a_message_is_read(arm):
+def test_a_wrench_message_is_converted_to_a_wrench_on_the_link(arm):
     expected = wrench_on(arm, "tool_flange", (0, 0, 0), FORCE, TORQUE, "link", 0.1)
     assert same(wrench_of_message(arm, message(), 0.1), expected)
     assert same(wrench_of_message(arm, message("left/tool_flange"), 0.1, "left/"), expected)
@@ -122,7 +122,7 @@ def test_the_wrench_of_a_message_is_read(arm):
         wrench_of_message(arm, message("hnd"), 0.1)
 
 
-def test_the_wrench_of_a_request_is_read(arm):
+def test_a_wrench_request_is_converted_to_a_wrench_on_the_link(arm):
     request = SimpleNamespace(
         link="hand",
         point=Point(x=POINT[0], y=POINT[1], z=POINT[2]),
@@ -135,7 +135,7 @@ def test_the_wrench_of_a_request_is_read(arm):
     assert same(wrench_of_request(arm, request), expected)
 
 
-def test_an_arrow_shows_the_place_and_size_of_a_wrench(arm):
+def test_an_arrow_shows_the_point_direction_and_size_of_a_force(arm):
     m, d = arm, rb.make_data(arm)
     d.qpos[:] = np.random.default_rng(4).uniform(-1.0, 1.0, m.nq)
     rb.kinematics(m, d)
@@ -182,7 +182,7 @@ def test_markers_appear_and_disappear_with_their_wrenches(arm, peer, domain):
         assert force.type == Marker.ARROW
         assert force.header.frame_id == "left_hand"
         assert [force.points[0].x, force.points[0].y, force.points[0].z] == pytest.approx(POINT)
-        # time begins again at a tick that was shown before, with another state
+        # after a reset of time a tick returns, with another state
         epochs = itertools.count()
 
         def begin_again():

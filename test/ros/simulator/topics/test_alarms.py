@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Alarms of a simulated robot in the log."""
+"""The log warns of problems in the simulation of a robot."""
 
 from dataclasses import replace
 from types import SimpleNamespace
@@ -17,13 +17,13 @@ QUIET = {"fault": -1, "saturated": -1, "stale": 0, "bad": 0, "singular": 0, "uns
 
 
 def at_rest(m):
-    """Return a state without trouble."""
+    """Return a state of the start, without any event to report."""
     layout = Layout(m)
     return LoopState(m, layout, np.zeros(layout.length), 0, 0, False, tracking=False,
                      measured_tick=-1, dropped=0, **QUIET)  # fmt: skip
 
 
-def test_motion_too_fast_for_the_timestep_is_logged_once_by_name():
+def test_contacts_and_motions_too_fast_for_the_timestep_are_logged_once():
     ball = rb.Object(
         "ball",
         rb.Sphere(0.1),
@@ -47,7 +47,7 @@ def test_motion_too_fast_for_the_timestep_is_logged_once_by_name():
     assert "body 'ball' turns at 600 rad/s" in lines[1]
 
 
-def test_contacts_that_are_left_out_or_inexact_are_logged_once():
+def test_dropped_and_unconverged_contacts_are_logged_once():
     m = rb.scene(objects=[rb.Object("ball", rb.Sphere(0.1), mass=1.0, pose=rb.pose((0, 0, 1)))])
     lines = []
     alarms = Alarms(SimpleNamespace(warning=lines.append), "reset")

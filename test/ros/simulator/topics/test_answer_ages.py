@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The ages at which stamps of commands are too old."""
+"""A command that answers a state is refused if this state is too old."""
 
 import pytest
 from support.refusals import refused
@@ -28,14 +28,14 @@ def stamp(tick):
     [
         (ages(), stamp(NOW)),
         (ages(), stamp(NOW - 100)),
-        (ages(), stamp(NOW + 5000)),  # a stamp before a reset of time
+        (ages(), stamp(NOW + 5000)),  # from before a reset of time
         (ages(), 0),
         (ages(), -MS),
-        (ages(), stamp(0) + 1),  # a stamp of another clock
+        (ages(), stamp(0) + 1),  # from another clock
         (ages(), BASE % MS),  # a stamp before the first tick
         (ages(0.0), stamp(0)),
         (ages(newest=-1), stamp(0)),
-        (ages(factor=10.0), stamp(0)),  # 0.1 s of wall time
+        (ages(factor=10.0), stamp(0)),  # 1 s, which takes 0.1 s of wall time
     ],
 )
 def test_a_command_that_is_not_too_old_is_accepted(judged, given):

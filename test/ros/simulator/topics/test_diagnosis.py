@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Levels of the diagnostics at their limits, and their messages."""
+"""Diagnostics have the right levels just below and above each limit, and messages."""
 
 import re
 from dataclasses import replace
@@ -51,7 +51,7 @@ WELL = Observation(
 
 
 def diagnosed(name, **changes):
-    """Return level and message of one status of a healthy robot with some changes."""
+    """Return level and message of a status; `changes` replace numbers of a healthy robot."""
     status = {status.name: status for status in diagnose(replace(WELL, **changes))}[name]
     worded("diagnosis", status.message)
     return status.level, status.message
@@ -110,20 +110,20 @@ def test_the_level_of_a_healthy_robot_is_ok():
         *[(1005, Level.OK), (1006, Level.WARN), (1011, Level.ERROR)],
     ],
 )
-def test_a_rate_wrong_by_5_hz_is_a_warning_and_by_10_hz_an_error(ticks, level):
+def test_a_tick_rate_off_by_5_hz_is_a_warning_and_by_10_hz_an_error(ticks, level):
     found, message = diagnosed("loop", window=timing(ticks))
     assert found == level
     assert (f"{ticks}.0 Hz" in message) == bool(level)
 
 
-def test_the_wanted_rate_depends_on_factor_and_decimation():
+def test_the_expected_rate_depends_on_the_real_time_factor_and_the_period():
     half = timing(500, work=[30], period_ns=MS)
     assert level_of("loop", window=half) == Level.ERROR
     assert level_of("loop", window=half, factor=0.5) == Level.OK
     assert level_of("loop", window=half, period_ns=2 * MS) == Level.OK
 
 
-def test_one_tick_on_the_edge_of_a_short_window_is_ignored():
+def test_a_missing_tick_in_a_short_window_is_ignored():
     # 49 ticks in 50 ms are 980 Hz
     assert level_of("loop", window=timing(49, 50 * MS)) == Level.OK
     assert level_of("loop", window=timing(45, 50 * MS)) == Level.ERROR
@@ -133,10 +133,10 @@ def test_one_tick_on_the_edge_of_a_short_window_is_ignored():
     ("late", "level"), [(70, Level.OK), (71, Level.WARN), (141, Level.WARN), (142, Level.ERROR)]
 )
 def test_the_limit_of_jitter_is_relative_to_the_period(late, level):
-    # half of the ticks come at 0, half at `late`: the deviation of a tick is late / 2, and the
-    # deviation of a period late / sqrt(2) [us]
+    # half of the ticks come on time and half are late: the standard deviation is late / 2 for
+    # a tick, and late / sqrt(2) for a period [us]
     assert level_of("loop", window=timing(lateness=[0, late])) == level
-    # at a tenth of the rate the limit is ten times as large
+    # with ten times the period the limit is ten times as large
     slow = timing(100, lateness=[0, 10 * late], period_ns=10 * MS)
     assert level_of("loop", window=slow, period_ns=10 * MS) == level
 
@@ -156,7 +156,7 @@ def test_the_jitter_is_reported_in_percent_of_the_period():
         ([100, 502], Level.ERROR, "201 us"),
     ],
 )
-def test_the_level_follows_from_the_computing_time_of_a_tick(work, level, number):
+def test_the_level_depends_on_the_computing_time_of_a_tick(work, level, number):
     slow = timing(100, work=work, period_ns=10 * MS)
     found, message = diagnosed("loop", window=slow, period_ns=10 * MS)
     assert found == level
@@ -169,7 +169,7 @@ def test_overruns_since_the_last_report_are_a_warning():
     assert "3 of 1000 ticks" in message
 
 
-def test_the_message_has_only_the_reasons_of_the_worst_level():
+def test_the_message_contains_only_the_reasons_for_the_worst_level():
     late = timing(900, overruns=50, work=[5000])
     level, message = diagnosed("loop", window=late)
     assert level == Level.ERROR
@@ -182,7 +182,7 @@ def test_the_message_has_only_the_reasons_of_the_worst_level():
     "changes",
     [{"time_mode": "fast"}, {"time_mode": "lockstep"}, {"factor": None}, {"window": timing(0, 0)}],
 )
-def test_the_pace_is_checked_only_after_ticks_in_real_time_at_one_factor(changes):
+def test_the_rate_is_checked_only_in_real_time_at_a_constant_factor(changes):
     assert level_of("loop", **{"window": timing(500), **changes}) == Level.OK
 
 
@@ -191,7 +191,7 @@ def test_the_pace_is_checked_only_after_ticks_in_real_time_at_one_factor(changes
     [
         ({"command_age": np.inf, "stale": 7}, Level.OK),
         ({"command_age": 0.3, "stale": 2}, Level.WARN),
-        # five joints were never commanded, on purpose
+        # five joints have never had a command, which is allowed
         ({"command_age": 0.01, "stale": 5}, Level.OK),
         ({"new": EventCounts(rejected=4)}, Level.WARN),
         ({"new": EventCounts(saturated=9)}, Level.WARN),
@@ -199,7 +199,7 @@ def test_the_pace_is_checked_only_after_ticks_in_real_time_at_one_factor(changes
         ({"new": EventCounts(late=2)}, Level.WARN),
     ],
 )
-def test_the_level_follows_from_the_age_and_number_of_commands(changes, level):
+def test_the_level_depends_on_the_age_and_the_counts_of_commands(changes, level):
     assert level_of("commands", **changes) == level
 
 
@@ -217,13 +217,13 @@ def test_the_level_follows_from_the_age_and_number_of_commands(changes, level):
         ),
     ],
 )
-def test_the_level_follows_from_the_state_of_the_simulation(changes, level, word):
+def test_the_level_depends_on_the_state_of_the_simulation(changes, level, word):
     found, message = diagnosed("state", **changes)
     assert found == level
     assert word in message
 
 
-def test_the_documentation_has_every_field_and_every_key():
+def test_the_reference_documents_every_field_and_every_key():
     root = Path(__file__).parents[4]
     message = (root / "rbdyn_interfaces/msg/Statistics.msg").read_text()
     fields = re.findall(r"^[a-z0-9]+ +(\w+)", message, re.MULTILINE)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The compensation inside a simulated arm, and the part that measured efforts leave out."""
+"""A simulated arm can compensate gravity itself, and its measured efforts exclude that."""
 
 from types import SimpleNamespace
 
@@ -42,14 +42,14 @@ def terms(m):
 
 
 @pytest.mark.parametrize("carried", [("gravity",), ("gravity", "friction"), NAMES])
-def test_the_arm_adds_its_compensation_to_efforts_only(carried):
+def test_the_arm_adds_its_compensation_only_to_commanded_efforts(carried):
     behind, m, _ = driver(*carried)
     expected = sum(terms(m)[name] for name in carried)
     command = Command.of_efforts([2, 0], [1.0, -3.0])
     np.testing.assert_allclose(
         behind.added(command).effort, [1.0, -3.0] + expected[[2, 0]], rtol=1e-12
     )
-    # a command to a servo gets no compensation
+    # a command for a servo gets no compensation
     goal = Command([1], [1], [0.2], [0.0], [0.5], [0.0], [0.0])
     assert behind.added(goal).effort == [0.5]
 
@@ -63,7 +63,7 @@ def test_measured_efforts_leave_out_gravity_if_the_driver_excludes_it():
     assert np.array_equal(behind.reported(state), state.measured)
 
 
-def test_efforts_include_gravity_without_a_driver_that_compensates():
+def test_measured_efforts_must_include_gravity_if_the_arm_does_not_compensate_it():
     assert driver()[0] is None
     with refused(ParameterError, "driver", "effort_includes_gravity"):
         driver("friction", includes=False)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The commands of a mobile base, state by state: lost states, and resets."""
+"""A mobile base gets commands after lost states, and twists from before a reset are too old."""
 
 from types import SimpleNamespace
 
@@ -19,7 +19,7 @@ TICK = 1_000_000  # [ns]
 
 
 class Stand:
-    """A base without its loop: the test passes states, and the base stores its commands."""
+    """A mobile base without a loop: the test passes states, and commands are stored."""
 
     def __init__(self, node):
         m = TURTLEBOT3.model()
@@ -71,8 +71,8 @@ def test_a_lost_state_still_gets_a_command_but_no_odometry(peer):
     assert 3 * TICK not in [message.header.stamp.nanosec for message in heard]
 
 
-def test_a_twist_from_before_a_reset_of_time_is_old(peer):
-    """The twist arrives after the reset began, and has the time of the last state before it."""
+def test_a_twist_from_before_a_reset_of_time_is_too_old(peer):
+    """The twist arrives during the reset, when the last state is still from before the reset."""
     stand = Stand(peer.node)
     stand.base._loop.orders.command = stand.speeds
     stand.state(5000)
@@ -83,7 +83,7 @@ def test_a_twist_from_before_a_reset_of_time_is_old(peer):
     assert np.all(stand.commands[-1] == 0.0)
 
 
-def test_the_age_of_a_twist_starts_at_the_newest_state_even_if_the_base_skipped_it(peer):
+def test_the_age_of_a_twist_counts_from_the_newest_state_even_if_the_base_skipped_it(peer):
     stand = Stand(peer.node)
     stand.base._loop.orders.command = stand.speeds
     stand.state(0)
@@ -93,7 +93,7 @@ def test_the_age_of_a_twist_starts_at_the_newest_state_even_if_the_base_skipped_
     assert np.all(stand.commands[-1] > 0.0)
 
 
-def test_the_age_of_a_twist_between_a_reset_and_the_first_state_starts_at_time_zero(peer):
+def test_the_age_of_a_twist_right_after_a_reset_of_time_counts_from_zero(peer):
     stand = Stand(peer.node)
     stand.base._loop.orders.command = stand.speeds
     stand.state(5000)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Readings of sensors, as a standard subscriber gets them over DDS."""
+"""Subscribers get sensor readings over DDS."""
 
 import numpy as np
 import pytest
@@ -43,7 +43,7 @@ def robot():
 
 @pytest.fixture
 def node(domain, peer):
-    """Yield a node in a participant of its own."""
+    """Yield a node that has its own DDS participant."""
     context = rclpy.Context()
     rclpy.init(context=context, domain_id=domain)
     node = rclpy.create_node("robot", context=context, namespace="left")
@@ -91,7 +91,7 @@ def test_a_subscriber_receives_every_kind_of_sensor(robot, node, peer):
     peer.until(lambda: all(peer.node.count_publishers(name) for name in publishers))
 
     def publish_until_all_is_heard():
-        # the publisher may match later than the subscriber: publish until all arrive
+        # discovery may be late on the publisher's side, so publish until all messages arrive
         publish_until_all_is_heard.tick += 10
         tick = publish_until_all_is_heard.tick
         topics.publish(STAMP + tick, Still(m, tick))
@@ -109,7 +109,7 @@ def test_a_subscriber_receives_every_kind_of_sensor(robot, node, peer):
     ((_, expected),) = Suite(m, description, specs, 1_000_000, 3).measure([0], Still(m, tick))
     assert xyz(imu.angular_velocity) == expected.angular_velocity.tolist()
     np.testing.assert_allclose(xyz(imu.linear_acceleration), [0.0, 0.0, -G], atol=1e-12)
-    q = imu.orientation  # the tool points down: half a turn about y
+    q = imu.orientation  # the tool points down, by half a turn about y
     np.testing.assert_allclose(np.abs([q.x, q.y, q.z, q.w]), [0.0, 1.0, 0.0, 0.0], atol=1e-12)
     np.testing.assert_allclose(
         imu.angular_velocity_covariance, [0.01, 0, 0, 0, 0.04, 0, 0, 0, 0.09], rtol=1e-15
@@ -124,8 +124,8 @@ def test_a_subscriber_receives_every_kind_of_sensor(robot, node, peer):
     assert heard["bumper/contact"][0].data is False
 
 
-def test_field_place_pose_and_effort_have_their_frames_and_stamps(robot, node, peer):
-    """Each message has the reading of the Suite for its stamp; the robot is bent and moves."""
+def test_magnetic_field_position_pose_and_effort_have_their_frames_and_stamps(robot, node, peer):
+    """Each message has the reading for its stamp, on a bent, moving robot."""
     m, description = robot
     three = NoiseSpec(stddev=(1.0, 2.0, 3.0))
     specs = [
@@ -205,12 +205,12 @@ def test_sensors_measure_a_payload_set_at_run_time(robot, node, peer):
 
     peer.until(is_heard)
     assert heard[0].header.frame_id == "tool_flange"
-    # the tool's z axis points down
+    # the tool's z axis points down, so the force is positive
     assert xyz(heard[0].wrench.force) == pytest.approx([0.0, 0.0, (TOOL + 2.0) * G], abs=1e-12)
     assert xyz(heard[0].wrench.torque) == pytest.approx([0.2 * G, 0.0, 0.0], abs=1e-12)
 
 
-def test_prepared_bytes_equal_the_serialised_messages():
+def test_messages_packed_from_prepared_bytes_equal_serialised_messages():
     spec = ImuSpec("imu", "hand", noise={"orientation": NoiseSpec(stddev=(0.5,) * 3)})
     numbers = np.arange(1.0, 11.0)
     data = Prepared(imu_message(spec, "hand"), 10).filled(STAMP, numbers)

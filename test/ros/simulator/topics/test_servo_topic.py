@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The twists of a simulated tool, state by state in a real loop with the time of the test."""
+"""Twists of a simulated tool in a real loop, which the test steps tick by tick."""
 
 from concurrent.futures import ThreadPoolExecutor
 from types import SimpleNamespace
@@ -28,7 +28,7 @@ FREE = {
     "servo.lower_singularity_threshold": 1e3,
     "servo.hard_stop_singularity_threshold": 1e4,
 }
-START = (0.3, -0.6, 0.4, -1.7, 0.5, 1.4, 0.2, 0.01)  # a Panda; both fingers are one dof
+START = (0.3, -0.6, 0.4, -1.7, 0.5, 1.4, 0.2, 0.01)  # [rad]; fingers [m]
 
 
 def values_of(**given):
@@ -38,7 +38,7 @@ def values_of(**given):
 
 
 class Taken(MessageLog):
-    """A topic that stores the callback of twists, so that the test can call it."""
+    """A stand-in for the node's topics, which stores the callback for twists for the test."""
 
     def subscribe(self, node, kind, topic, take, depth=10, **more):
         if kind is TwistStamped:
@@ -47,7 +47,7 @@ class Taken(MessageLog):
 
 
 class Held:
-    """A Panda that holds its pose in a loop, and its tool."""
+    """A Panda that holds its pose in a loop, and the servo of its tool."""
 
     def __init__(self, node, **given):
         self.m = m = rb.load_urdf(find("panda.urdf"))
@@ -90,7 +90,7 @@ class Held:
         self.take(message)
 
     def run(self, ticks):
-        """Make ticks; return the states."""
+        """Make ticks, publish their states, and return the states."""
         states = []
         for _ in range(ticks):
             self.loop.time.step(1)
@@ -100,7 +100,7 @@ class Held:
         return states
 
     def stream(self, ticks, *linear, **more):
-        """Send a twist every 20 ticks meanwhile."""
+        """Make ticks and send a twist [m/s] every 20 ticks; return the states."""
         states = []
         for _ in range(ticks // 20):
             self.twist(*linear, **more)
@@ -122,7 +122,7 @@ def held(peer):
     case.loop.stop()
 
 
-def test_the_tool_follows_a_line_in_the_loop_then_brakes_and_holds(held):
+def test_the_tool_moves_along_a_line_then_brakes_and_holds_its_pose(held):
     assert not held.sent
     (place,), (turn,) = held.poses([held.state])
     along = np.array([-0.6, 0.48, 0.64])
@@ -130,7 +130,7 @@ def test_the_tool_follows_a_line_in_the_loop_then_brakes_and_holds(held):
     states += held.run(600)
     places, turns = held.poses(states)
     ways = places - place
-    # the servo of a velocity has a time constant of 10 ms, which bends the begin and the end
+    # the velocity servos lag by 10 ms, which bends both ends of the line
     assert np.abs(ways - np.outer(ways @ along, along)).max() < 1e-3
     assert max(np.abs(R - turn).max() for R in turns) < 3e-3
     speed = np.linalg.norm(np.diff(places, axis=0), axis=1) * 1e3
@@ -149,7 +149,7 @@ def test_the_tool_follows_a_line_in_the_loop_then_brakes_and_holds(held):
     assert np.linalg.norm(held.poses(later[-1:])[0][0] - places[-1]) < 1e-6
 
 
-def test_each_step_of_a_twist_is_a_hundredth_of_a_second(held):
+def test_twists_are_followed_in_steps_of_a_hundredth_of_a_second(held):
     held.stream(200, 0.1, 0.0, 0.0)
     assert len(held.sent) == 20
     assert servo_period(values_of(time_mode="lockstep"), TICK) == 1
@@ -160,13 +160,13 @@ def test_a_twist_times_out_by_the_time_of_the_loop(held):
     held.run(100)
     rates = [np.abs(command.velocity).max() for command, _ in held.sent]
     assert rates[-1] == max(rates)
-    held.run(20)  # the age is 120 ms of the loop, independent of the machine's clock
+    held.run(20)  # now the twist is 120 ms old, in simulated time
     last = held.sent[-1][0]
     braked = np.abs(held.sent[-2][0].velocity).max()
     assert np.abs(last.velocity).max() < braked < rates[-1] or (last.mode == GRIP).all()
 
 
-def test_the_age_of_a_twist_starts_at_the_newest_state_even_if_the_topic_skipped_it(held):
+def test_the_age_of_a_twist_counts_from_the_newest_state_even_if_the_topic_skipped_it(held):
     held.run(10)
     for _ in range(200):
         held.loop.time.step(1)
@@ -184,7 +184,7 @@ def test_the_age_of_a_twist_starts_at_the_newest_state_even_if_the_topic_skipped
 
 @pytest.mark.parametrize("time", [True, False])
 def test_a_reset_of_the_loop_drops_the_twist(held, time):
-    """After a reset of time, the new epoch's first state comes before or after `forget`."""
+    """The first state after a reset of time may arrive before or after forget() is called."""
     held.stream(100, 0.0, 0.0, 0.1)
     assert held.topic._moving
     held.loop.plant.reset(time, True)
@@ -201,7 +201,7 @@ def test_a_reset_of_the_loop_drops_the_twist(held, time):
 
 
 class Interrupted:
-    """A loop in which another thread acts when its period is read."""
+    """A loop that runs act() in another thread whenever `period_ns` is read."""
 
     def __init__(self, loop, act):
         self._loop, self._act = loop, act
@@ -213,7 +213,7 @@ class Interrupted:
         return getattr(self._loop, name)
 
 
-def test_a_reset_while_a_state_is_published_is_harmless(held):
+def test_a_reset_by_another_thread_while_a_state_is_published_drops_the_twist(held):
     held.stream(100, 0.0, 0.0, 0.1)
     held.topic._loop = Interrupted(held.loop, held.topic.forget)
     held.twist(0.0, 0.0, 0.1)
@@ -226,7 +226,7 @@ def test_a_reset_while_a_state_is_published_is_harmless(held):
 
 
 def test_joints_without_measured_values_keep_their_velocities(held):
-    """Dead reckoning: the counted positions move on by the commanded velocities."""
+    """The servo integrates the commanded velocities while measurements are lost."""
     held.stream(100, 0.0, 0.0, 0.1)
     state = held.run(1)[-1]
     place, v = held.topic._place.copy(), held.topic._velocity.copy()
@@ -254,7 +254,7 @@ def test_positions_that_are_not_finite_stop_the_tool(held):
     assert np.abs(last.velocity).max() < fast
 
 
-def test_a_motion_does_not_begin_at_an_old_position(held):
+def test_a_motion_does_not_start_without_a_current_position(held):
     held.stream(60, 0.0, 0.0, 0.1)
     state = held.run(600)[-1]
     count = len(held.sent)
@@ -268,14 +268,14 @@ def test_a_motion_does_not_begin_at_an_old_position(held):
 
 
 def made(state, **more):
-    """Return the next state, with other values."""
+    """Return a copy of a state 10 ticks later, with other values `more`."""
     names = ("epoch", "paused", "qpos", "measured_tick", "measured_position", "measured_velocity")
     same = {name: getattr(state, name) for name in names}
     return SimpleNamespace(**same | {"tick": state.tick + 10} | more)
 
 
-def test_a_twist_from_a_pause_does_not_move_the_arm_later(held):
-    held.twist(0.0, 0.0, 0.1)  # time is paused, single steps may use it
+def test_a_twist_sent_during_a_pause_does_not_move_the_arm_later(held):
+    held.twist(0.0, 0.0, 0.1)  # time is paused
     state = held.state
     later = made(state, paused=False)
     held.topic.publish(later.tick * TICK, later)
@@ -284,10 +284,10 @@ def test_a_twist_from_a_pause_does_not_move_the_arm_later(held):
     assert not held.sent
 
 
-def test_another_command_replaces_the_motion_and_its_stop(held):
-    """After the last twist a grip replaces the braking of the servo, and stays in force."""
+def test_another_command_replaces_the_motion_and_the_braking_of_the_servo(held):
+    """The other command is a grip, which comes while the servo brakes after the last twist."""
     held.stream(200, 0.0, 0.0, 0.1)
-    held.run(110)  # the servo brakes
+    held.run(110)  # the twist is too old, so the servo brakes
     q, none = held.topic._place, np.zeros(7)
     goal = q + 0.1
     dofs = held.servo.dofs
@@ -296,11 +296,11 @@ def test_another_command_replaces_the_motion_and_its_stop(held):
     held.run(600)
     assert held.sent[-1][0] is grip
     assert held.said[-1] == "holding"
-    held.stream(60, 0.0, 0.0, 0.1)  # a new twist replaces the old one
+    held.stream(60, 0.0, 0.0, 0.1)  # a new twist replaces the grip
     assert (held.sent[-1][0].mode == VELOCITY).all()
 
 
-def test_a_moving_arm_is_taken_over_at_its_speed(held):
+def test_the_servo_starts_with_the_velocity_of_a_moving_arm(held):
     none, rate = np.zeros(7), np.zeros(7)
     rate[0] = 0.5
     dofs = held.servo.dofs
@@ -314,13 +314,13 @@ def test_a_moving_arm_is_taken_over_at_its_speed(held):
 
 
 @pytest.mark.parametrize("frame", ["world", "map", "left/panda_link0", ""])
-def test_a_twist_can_be_given_in_each_name_of_the_world_frame(held, frame):
+def test_a_twist_may_use_every_name_of_the_world_frame(held, frame):
     held.stream(100, 0.0, 0.0, 0.1, frame=frame)
     assert held.said[-1] == "moving"
 
 
 def test_the_tool_follows_a_marker_while_it_is_dragged(peer):
-    """The client acts like RViz: it requests markers, sends feedback and reads updates."""
+    """The test acts as RViz does: it requests markers, sends feedback and reads updates."""
     messages = pytest.importorskip("visualization_msgs.msg")
     from visualization_msgs.srv import GetInteractiveMarkers
 
@@ -373,7 +373,7 @@ def test_the_tool_follows_a_marker_while_it_is_dragged(peer):
     assert held.topic._marker._goal is not None
     peer.repeat(lambda: drag(0.3, 0.0, "MOUSE_UP"), lambda: held.topic._marker._goal is None)
     held.run(10)
-    assert not held.topic._given.twist.any()  # the motion stops at once
+    assert not held.topic._given.twist.any()  # on release the motion stops at once
     again = lambda: drag(-0.05, 0.0)  # noqa: E731
     peer.repeat(again, lambda: held.topic._marker._goal is not None)
     held.topic.forget()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Messages of ros2_control's bridge, and the sample configuration for the simulator."""
+"""Messages of topic-based hardware become commands, and the sample configuration fits."""
 
 import math
 from pathlib import Path
@@ -26,7 +26,7 @@ NAMES = ["a", "b", "c"]
 
 
 def robot():
-    """Return joints a, b and c, a jaw that mimics a, and a fixed mount."""
+    """Return a robot: joints a, b and c, a jaw that mimics a, and a fixed mount."""
     builder = rb.SystemBuilder("arm")
     for name in ("a", "b", "c", "jaw", "mount"):
         builder.body(f"{name}_body", BOX)
@@ -48,19 +48,19 @@ def make():
 
 
 def rows(command):
-    """Return by dof: mode, position, velocity, effort."""
+    """Return mode, position, velocity and effort by the number of the dof."""
     table = zip(
         command.mode.tolist(), *(getattr(command, name) for name in NUMBERS[:3]), strict=True
     )
     return dict(zip(command.dofs.tolist(), table, strict=True))
 
 
-def test_nan_is_not_a_command(make):
+def test_a_nan_in_a_message_is_not_a_command(make):
     command = make(partial="reject").parse(NAMES, [0.1, NAN, NAN], [], [NAN, NAN, 0.3])
     assert rows(command) == {0: (POSITION, 0.1, 0.0, 0.0), 2: (EFFORT, 0.0, 0.0, 0.3)}
 
 
-def test_position_comes_before_velocity_before_effort(make):
+def test_the_mode_is_position_before_velocity_before_effort(make):
     command = make().parse(NAMES, [1.0, NAN, NAN], [2.0, 3.0, NAN], [4.0, 5.0, 6.0])
     assert rows(command) == {
         0: (POSITION, 1.0, 2.0, 4.0),
@@ -69,21 +69,21 @@ def test_position_comes_before_velocity_before_effort(make):
     }
 
 
-def test_an_array_shorter_than_the_names_is_for_the_configured_joints(make):
+def test_an_array_shorter_than_the_names_belongs_to_the_configured_joints(make):
     parser = make(position=["c", "a"], effort=["b"])
     assert rows(parser.parse(NAMES, [1.0, 2.0], [], [3.0])) == {
         2: (POSITION, 1.0, 0.0, 0.0),
         0: (POSITION, 2.0, 0.0, 0.0),
         1: (EFFORT, 0.0, 0.0, 3.0),
     }
-    # an array as long as the names belongs to them, with any configuration
+    # an array with a number per name ignores the configuration
     assert rows(make(position=["b", "a"]).parse(["a", "b"], [1.0, 2.0], [], [])) == {
         0: (POSITION, 1.0, 0.0, 0.0),
         1: (POSITION, 2.0, 0.0, 0.0),
     }
 
 
-def test_a_message_of_nan_or_empty_arrays_commands_nothing(make):
+def test_a_message_with_only_nan_or_empty_arrays_commands_nothing(make):
     assert rows(make().parse(NAMES, [NAN] * 3, [], [NAN] * 3)) == {}
     assert rows(make().parse(NAMES, [], [], [])) == {}
     assert rows(make(partial="zero").parse(["mount", "jaw", "b"], [NAN, NAN, 1.0], [], [])) == {
@@ -91,7 +91,7 @@ def test_a_message_of_nan_or_empty_arrays_commands_nothing(make):
     }
 
 
-def test_a_mimic_joint_accepts_efforts_only(make):
+def test_a_mimic_joint_accepts_only_efforts(make):
     assert rows(make().parse(["jaw"], [], [], [1.5])) == {0: (EFFORT, 0.0, 0.0, 3.0)}
     with refused(rb.RbdynError, "request", "joint 'jaw'"):
         make().parse(["jaw"], [1.0], [], [])
@@ -111,12 +111,12 @@ REFUSED = [
 
 
 @pytest.mark.parametrize(("names", "position", "effort"), REFUSED)
-def test_bad_messages_are_refused(make, names, position, effort):
+def test_invalid_messages_of_topic_based_hardware_are_refused(make, names, position, effort):
     with refused(rb.RbdynError, "request"):
         make(effort=["a", "c"]).parse(names, position, [], effort)
 
 
-def test_a_wrong_configuration_is_refused(make):
+def test_unsuitable_joints_in_the_configuration_are_refused(make):
     with refused(rb.ParameterError, ["parameter"] * 3) as error:
         make(position=["a", "jaw"], velocity=["b", "b"], effort=["d"])
     assert [finding.element for finding in error.value.findings] == [
@@ -129,7 +129,7 @@ SAMPLE = Path(__file__).parents[4] / "config" / "ros2_control"
 
 @pytest.fixture(scope="module")
 def sample():
-    """Return the robot of the sample, and a function from xacro arguments to its tag."""
+    """Return the sample's robot, and a function that expands its <ros2_control> element."""
     path = SAMPLE / "seven_dof_arm.urdf.xacro"
 
     def tag(**arguments):
@@ -170,7 +170,7 @@ def test_the_sample_has_the_topics_of_the_node(sample):
     assert topics == ["/topic_based_joint_commands", "/joint_states"]
 
 
-def test_the_sample_configures_the_same_joints_everywhere(sample):
+def test_all_files_of_the_sample_configure_the_same_joints(sample):
     m, _ = sample
     names = SingleJoints.commanded(m).names
     simulator = yaml.safe_load((SAMPLE / "simulator.yaml").read_text())["/**"]["ros__parameters"]
@@ -182,5 +182,5 @@ def test_the_sample_configures_the_same_joints_everywhere(sample):
     assert arm["command_interfaces"] == ["position"]
     manager = controllers["controller_manager"]["ros__parameters"]
     assert simulator["clock_rate"] >= manager["update_rate"]
-    # the bridge sends in every update; commands must not expire between two updates
+    # the hardware commands in every update, so commands must not expire between two updates
     assert 1.0 / manager["update_rate"] < simulator.get("command_timeout", 0.1)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Changes of a world are values; they are tested without a loop and without a node."""
+"""Functions return changed copies of a world; the tests need no loop and no node."""
 
 from dataclasses import fields, replace
 
@@ -35,7 +35,7 @@ def begin():
 
 @pytest.fixture(scope="module")
 def world(begin):
-    """Return the world of the arm with a ball and a crate."""
+    """Return the arm's world with a ball and a crate."""
     with_ball = changes.spawned(begin, BALL, None, begin.m.qpos0)
     return changes.spawned(with_ball, CRATE, None, with_ball.m.qpos0)
 
@@ -62,13 +62,13 @@ CHANGES = {
 
 
 def parts(world):
-    """Return the values of all fields; a mapping is copied, for it could be changed in place."""
+    """Return the values of a world's fields, with copies of dictionaries."""
     values = (getattr(world, field.name) for field in fields(world))
     return [dict(value) if isinstance(value, dict) else value for value in values]
 
 
 @pytest.mark.parametrize("change", CHANGES)
-def test_a_change_leaves_the_present_world_as_it_is(world, change):
+def test_a_change_does_not_modify_the_current_world(world, change):
     before, bits = parts(world), world.m.sha256()
     after = CHANGES[change](world)
     assert after is not world
@@ -90,13 +90,13 @@ def test_a_reset_of_a_loaded_world_returns_to_that_world(world):
     assert (other.spawned, other.attached) == ({}, ())
 
 
-def test_a_new_object_is_raised_out_of_the_floor_now_and_after_a_reset(begin):
+def test_a_new_object_is_raised_out_of_the_floor_also_after_a_reset(begin):
     low = changes.spawned(begin, LOW, None, begin.m.qpos0)
     at = low.m.jnt_qposadr[low.m.jnt_id("low")] + 2
     assert low.m.qpos0[at] == low.start[at] == pytest.approx(0.05, abs=1e-8)
 
 
-def test_detaching_one_link_keeps_the_other_welds(world):
+def test_detaching_one_pair_keeps_the_other_attachments(world):
     one = changes.attached(world, "ball", "tool_flange", places(world))
     two = changes.attached(one, "ball", "world", places(one))
     assert [weld.to for weld in changes.detached(two, "tool_flange", "ball").attached] == [
@@ -109,7 +109,7 @@ def test_detaching_one_link_keeps_the_other_welds(world):
 CUP = "rbdyn_scene: 1\nobjects:\n  cup: {mesh: {file: package://cups/cup.obj}, mass: 1}\n"
 
 
-def test_a_world_has_meshes_of_the_packages_of_the_start(begin, tmp_path):
+def test_a_loaded_world_finds_meshes_in_the_packages_of_the_start(begin, tmp_path):
     (tmp_path / "cups").mkdir()
     (tmp_path / "cups/cup.obj").write_text(
         "v 0 0 0\nv 0.1 0 0\nv 0 0.1 0\nv 0 0 0.1\nf 1 2 3\nf 1 2 4\nf 1 3 4\nf 2 3 4\n"
@@ -134,7 +134,7 @@ def test_a_world_has_meshes_of_the_packages_of_the_start(begin, tmp_path):
     assert "pot" in changes.spawned(world, pot, None, world.m.qpos0).loose.objects
 
 
-def test_no_more_objects_are_spawned_than_allowed(begin, monkeypatch):
+def test_spawning_too_many_objects_is_refused(begin, monkeypatch):
     monkeypatch.setattr(changes, "MOST_SPAWNED", 2)
     world = begin
     for k in range(2):
