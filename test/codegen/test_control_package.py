@@ -97,7 +97,7 @@ def sequence(rng, limits, nv):
 
 
 @pytest.mark.parametrize("which", ["code", "partial"])
-def test_the_gate_judges_states_like_the_gate_of_arm_controller(which, request):
+def test_the_gate_judges_states_like_arm_controller(which, request):
     code = request.getfixturevalue(which)
     m, rng, found = code.package.code.m, np.random.default_rng(3), []
     limits = code.package.limits.tightened(1.0, 1.0, 0.0, power_limit=30.0)
@@ -124,7 +124,7 @@ def test_the_gate_judges_states_like_the_gate_of_arm_controller(which, request):
 
 
 @pytest.mark.parametrize("which", ["code", "partial"])
-def test_the_gate_limits_efforts_like_the_gate_of_arm_controller(which, request):
+def test_the_gate_limits_efforts_like_arm_controller(which, request):
     code = request.getfixturevalue(which)
     m, limits, rng = code.package.code.m, code.package.limits, np.random.default_rng(4)
     settings, n = GateSettings(blend_time=0.05), len(limits.names)

@@ -108,7 +108,7 @@ def slaves(tmp_path_factory):
 
 @pytest.mark.parametrize("version", VERSIONS)
 @pytest.mark.parametrize("name", ROBOTS)
-def test_an_fmu_is_valid_and_moves_like_the_c_to_the_bit_and_like_the_engine(
+def test_an_fmu_has_the_bits_of_the_c_code_and_the_motion_of_the_engine(
     slaves, tmp_path, name, version
 ):
     m = robot(name)
@@ -135,7 +135,7 @@ def test_an_fmu_is_valid_and_moves_like_the_c_to_the_bit_and_like_the_engine(
 
 
 @pytest.mark.parametrize("version", VERSIONS)
-def test_fmpy_validates_and_simulates_an_fmu_that_the_command_wrote(tmp_path, capsys, version):
+def test_fmpy_validates_and_simulates_an_fmu_from_the_command(tmp_path, capsys, version):
     path = tmp_path / "arm.fmu"
     with pytest.raises(SystemExit) as ended:
         main(["codegen", str(bundled_robot("seven_dof_arm")), "--fmi", version, "-o", str(path)])
@@ -175,7 +175,7 @@ def test_a_step_that_is_not_a_whole_number_of_timesteps_is_refused(slaves, versi
 
 
 @pytest.mark.parametrize("version", VERSIONS)
-def test_a_simulation_continues_from_a_saved_state_with_the_same_bits(slaves, version):
+def test_a_restored_simulation_continues_with_the_same_bits(slaves, version):
     m = robot("arm")
     slave = slaves(m, version)
     slave.begin(m.qpos0, np.full(m.nv, 0.3))

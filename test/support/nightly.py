@@ -224,7 +224,7 @@ LONG = {
         "panda-gcc", "anymal-gcc", "reversed-gcc",
     ],
     "codegen/test_fmu.py::"
-    "test_an_fmu_is_valid_and_has_the_bits_of_the_c_and_the_motion_of_the_engine": [
+    "test_an_fmu_has_the_bits_of_the_c_code_and_the_motion_of_the_engine": [
         "panda-2.0", "panda-3.0", "anymal-2.0", "anymal-3.0", "arm-2.0",
     ],
     "codegen/test_c_robots.py::test_single_precision_code_is_close_to_double": [
@@ -294,9 +294,9 @@ LONG = {
     "identification/test_identification_solve.py::test_extreme_gravity_is_refused_or_fitted": [
         "1e+20",
     ],
-    "codegen/test_fmu.py::test_fmpy_validates_and_simulates_an_fmu_of_the_command": ["2.0"],
+    "codegen/test_fmu.py::test_fmpy_validates_and_simulates_an_fmu_from_the_command": ["2.0"],
     "codegen/test_fmu.py::test_a_step_that_is_not_a_whole_number_of_timesteps_is_refused": ["2.0"],
-    "codegen/test_fmu.py::test_a_saved_state_continues_with_the_same_bits": ["2.0"],
+    "codegen/test_fmu.py::test_a_restored_simulation_continues_with_the_same_bits": ["2.0"],
     "docs/test_examples.py::test_an_example_prints_the_lines_in_its_docstring": ["high_gain.py"],
     "docs/test_documents.py::test_python_blocks_of_a_page_run_in_turn": [
         "docs/guides/rollouts.md", "docs/guides/trials.md",
@@ -340,7 +340,7 @@ LONG = {
     "test_a_rollout_gives_the_bits_of_steps_on_every_processor": [
         "x86-64-v3", "skylake-avx512",
     ],
-    "codegen/test_control_package.py::test_the_gate_judges_states_as_the_gate_of_arm_controller": [
+    "codegen/test_control_package.py::test_the_gate_judges_states_like_arm_controller": [
         "partial",
     ],
     "identification/test_online_payload.py::"

@@ -113,7 +113,7 @@ BAD = {
 
 
 @pytest.mark.parametrize("vary", BAD)
-def test_impossible_actuators_are_refused_with_their_line(tmp_path, vary):
+def test_the_error_about_an_impossible_actuator_names_its_line(tmp_path, vary):
     (tmp_path / "actuators.yaml").write_text(FILE)
     given = f"\n  dof_damping: 1\n  actuators: {vary}"
     written = text(actuators="actuators.yaml", vary=given)
