@@ -76,7 +76,7 @@ def test_arguments_have_the_type_of_the_parameter(launch_file):
 
 @pytest.mark.parametrize("typed", ["urdf:=''", 'urdf:=""'])
 def test_an_empty_urdf_argument_is_passed_to_the_simulator(launch_file, typed):
-    """`ros2 launch` itself refuses `urdf:=` as malformed."""
+    """Without quotes, `ros2 launch` itself refuses `urdf:=` as malformed."""
     parse = pytest.importorskip("ros2launch.api.api").parse_launch_arguments
     assert dict(parse([typed]))["urdf"] == typed.removeprefix("urdf:=")
     with pytest.raises(RuntimeError):
