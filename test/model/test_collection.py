@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Most of the 69 URDFs of example-robot-data load; the others are refused for known reasons."""
+"""Most of the 69 URDFs of example-robot-data are loaded; the others have known errors."""
 
 import pytest
 from support import robots
