@@ -92,10 +92,10 @@ def bad_sensors():
     bodies, rays = module("sensors/test_sensor_files.py"), module("sensors/test_ray_files.py")
     for line, _ in parameters(bodies.test_invalid_sensors_are_refused):
         yield bodies.one(line)
-    for kind, key, value, _ in parameters(rays.test_bad_values_are_refused_with_their_line):
+    for kind, key, value, _ in parameters(rays.test_the_error_of_a_bad_value_names_its_line):
         yield rays.one(kind, **{key: value})[0]
     cameras = module("sensors/test_depth_cameras.py")
-    changes = parameters(cameras.test_bad_values_in_a_file_are_refused_with_their_line)
+    changes = parameters(cameras.test_the_error_of_a_bad_value_in_a_file_names_its_line)
     yield from (cameras.FILE.replace(old, new) for old, new, _, _ in changes)
     yield cameras.COLOR
 

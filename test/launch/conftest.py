@@ -133,7 +133,7 @@ def _install(prefix, executables):
 def launch_file(tmp_path, domain):
     """Yield a function launch_file(name, *arguments, real, without) that returns a Launched.
 
-        `real` starts our nodes and not stand-ins; packages in `without` are not found. All processes
+    `real` starts our nodes and not stand-ins; packages in `without` are not found. All processes
     end with the test.
     """
     started = []

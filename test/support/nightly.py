@@ -305,26 +305,26 @@ LONG = {
     "description/test_urdf_xacro.py::test_expressions_that_take_too_long_are_refused": [
         "range", "macros",
     ],
-    "rollouts/test_contact_lanes.py::test_a_tip_that_touches_and_leaves_steps_as_the_engine": [
+    "rollouts/test_contact_lanes.py::test_a_tip_that_touches_and_leaves_steps_as_in_the_engine": [
         "slanted-6",
     ],
-    "rollouts/test_lanes_of_pairs.py::test_fingers_that_touch_each_other_step_as_the_engine": [
+    "rollouts/test_lanes_of_pairs.py::test_touching_fingers_step_as_in_the_engine": [
         "tips1", "tips2",
     ],
     "rollouts/test_lanes_of_pairs.py::"
     "test_errors_in_the_code_of_pairs_are_detected": ["arm", "arcs"],
-    "rollouts/test_contact_fields.py::test_spheres_on_terrain_step_as_the_engine": ["slanted"],
+    "rollouts/test_contact_fields.py::test_spheres_on_terrain_step_as_in_the_engine": ["slanted"],
     "rollouts/test_contact_fields.py::"
     "test_the_comparison_with_the_engine_finds_missing_features_of_terrain": [
         "valleys",
     ],
-    "rollouts/test_contact_capsules.py::test_rods_that_slide_spin_and_roll_step_as_the_engine": [
+    "rollouts/test_contact_capsules.py::test_rods_that_slide_and_spin_step_as_in_the_engine": [
         "flat",
     ],
     "rollouts/test_contact_capsules.py::"
     "test_an_error_in_the_code_of_capsules_is_detected": ["tilted", "arcs"],
     "rollouts/test_batch_steps.py::"
-    "test_robots_of_other_collections_have_the_bits_of_specialised_steps": [
+    "test_real_robots_have_the_bits_of_specialised_steps": [
         "arm", "coupled fingers",
     ],
     "engine/test_contact_robots.py::test_a_robot_rests_with_other_integrators": ["rk4"],
@@ -438,10 +438,10 @@ INSTEAD = {
     "rollouts/test_contact_cuda.py::test_a_trot_has_the_bits_of_a_batch":
         "rollouts/test_contact_cuda.py::"
         "test_a_finger_with_friction_and_a_limit_has_the_bits_of_a_batch",
-    "rollouts/test_contact_fields.py::test_a_trot_on_terrain_steps_as_the_engine":
-        "rollouts/test_contact_fields.py::test_spheres_on_terrain_step_as_the_engine",
-    "rollouts/test_lanes_of_pairs.py::test_a_robot_that_stands_and_grasps_steps_as_the_engine":
-        "rollouts/test_lanes_of_pairs.py::test_fingers_that_touch_each_other_step_as_the_engine",
+    "rollouts/test_contact_fields.py::test_a_trot_on_terrain_steps_as_in_the_engine":
+        "rollouts/test_contact_fields.py::test_spheres_on_terrain_step_as_in_the_engine",
+    "rollouts/test_lanes_of_pairs.py::test_a_robot_that_stands_and_grasps_steps_as_in_the_engine":
+        "rollouts/test_lanes_of_pairs.py::test_touching_fingers_step_as_in_the_engine",
     "description/test_appearance.py::test_every_visual_and_collision_of_the_real_robots_is_read":
         "description/test_collisions.py::test_every_real_robot_is_read_with_all_its_meshes",
     "engine/test_long_chain.py::test_a_long_chain_read_from_a_urdf_equals_the_built_chain":
