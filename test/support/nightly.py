@@ -32,10 +32,10 @@ ONE_IN = {
     "engine/test_constraint_equations.py::test_constraints_do_not_drift": 3,
     "specialization/test_traced_joints.py::test_a_traced_step_equals_the_engine": 4,
     "specialization/test_traced_joints.py::test_traced_functions_equal_the_engine": 3,
-    "specialization/test_traced_joints.py::test_traced_steps_are_right_near_a_singularity": 2,
+    "specialization/test_traced_joints.py::test_traced_steps_equal_the_engine_near_a_singularity": 2,
     "specialization/test_trace_derivatives.py::test_refused_models_have_traced_derivatives": 2,
     "specialization/test_trace_derivatives.py::test_a_step_of_a_refused_model_has_derivatives": 2,
-    "specialization/test_row_code.py::test_a_step_of_rows_equals_the_engine": 3,
+    "specialization/test_row_code.py::test_a_step_of_one_robot_equals_the_engine": 3,
     "specialization/test_lanes.py::test_every_lane_has_the_bits_of_one_robot": 4,
     "specialization/test_not_finite.py::test_nan_reaches_the_same_entries_as_in_the_engine": 4,
     "textbook/test_textbook_loops.py::test_K_is_the_derivative_of_the_error": 3,
@@ -124,7 +124,7 @@ ONE_IN = {
     "test_a_servo_behind_a_soft_gear_is_as_slow_as_the_gear_needs": 3,
     # generated code and rollouts: the same laws by other means
     "rollouts/test_batch_steps.py::test_a_batch_has_the_bits_of_specialised_steps": 4,
-    "specialization/test_row_code.py::test_functions_of_rows_equal_the_engine": 3,
+    "specialization/test_row_code.py::test_functions_of_one_robot_equal_the_engine": 3,
     "writing/test_mjcf_mujoco.py::test_random_trees_agree_in_mujoco": 3,
     "codegen/test_c_robots.py::test_the_generated_test_passes_and_fails_for_changed_code": 4,
     "rollouts/test_rollout_laws.py::test_laws_compute_the_same_as_numpy": 6,
@@ -163,7 +163,7 @@ LONG = {
     "specialization/test_trace_derivatives.py::test_derivatives_agree_with_the_toolbox": [
         "talos_reduced.urdf",
     ],
-    "specialization/test_row_code.py::test_a_step_of_rows_equals_the_engine": ["panda.urdf"],
+    "specialization/test_row_code.py::test_a_step_of_one_robot_equals_the_engine": ["panda.urdf"],
     "specialization/test_lanes.py::test_every_lane_has_the_bits_of_one_robot": ["quadruped-2"],
     "description/test_collisions.py::test_real_robots_become_models": ["talos_reduced.urdf"],
     "description/test_appearance.py::test_pinocchio_reads_the_same_visuals": [
@@ -287,7 +287,7 @@ LONG = {
     "ros/arm/test_arm_tracks_node.py::"
     "test_computed_torque_tracks_twenty_times_closer_than_pd": ["panda", "ur5"],
     # further cases of the same claim, of which one or two run
-    "specialization/test_row_code.py::test_functions_of_rows_equal_the_engine": ["library"],
+    "specialization/test_row_code.py::test_functions_of_one_robot_equal_the_engine": ["library"],
     "identification/test_identification_solve.py::test_extreme_motions_are_refused_or_fitted": [
         "1e+20-qvel",
     ],
@@ -461,7 +461,7 @@ INSTEAD = {
         "identification/test_identify_cli.py::test_excite_reports_the_motion",
     "specialization/test_processors.py::test_each_processor_has_its_own_cache":
         "specialization/test_machine_cache.py::"
-        "test_another_model_option_or_processor_is_compiled_anew",
+        "test_another_model_option_or_processor_has_its_own_code",
 }  # fmt: skip
 #: Names in LONG that no collected case of their family has.
 UNKNOWN: list[str] = []
