@@ -42,7 +42,7 @@ def near_singularity(integrator, distance):
 
 @pytest.mark.parametrize("integrator", INTEGRATORS)
 @pytest.mark.parametrize("distance", [1e-4, 5e-3, 0.02, 0.3])
-def test_traced_steps_equal_the_engine_near_a_singularity(integrator, distance):
+def test_steps_equal_the_engine_near_a_singularity(integrator, distance):
     """Near a singularity a Runge-Kutta step becomes an Euler step."""
     m, rows = near_singularity(integrator, distance)
     specialised.compare_with_engine(
