@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Robots with actuators in a Batch: commands, states, and actuators that differ."""
+"""Robots in a Batch have actuators, which may differ, with commands and states of their own."""
 
 from dataclasses import replace
 
@@ -28,7 +28,7 @@ def actuated(arm):
 
 def test_commands_are_in_ctrl_and_states_of_actuators_in_act(actuated):
     m, rng = actuated, np.random.default_rng(1)
-    assert (np.diff(m.actuator_dofid) != 1).any()  # so ctrl is not a slice of qfrc_applied
+    assert (np.diff(m.actuator_dofid) != 1).any()  # ctrl is no slice of qfrc_applied
     b, ds = rb.Batch(m, 4, specialize=False), [rb.make_data(m) for _ in range(4)]
     b.qfrc_applied = 1.5
     assert (b.ctrl == 1.5).all()  # commands stay as they were set

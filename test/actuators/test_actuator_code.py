@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Actuators in code for one robot: specialised, in lanes, in C, and for a GPU."""
+"""Specialised code, lanes, C and GPU code compute actuators like the engine."""
 
 from dataclasses import replace
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Actuator files: their contents and their errors."""
+"""Actuator files are read, and errors in them are refused."""
 
 from dataclasses import replace
 from pathlib import Path

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Motors agree with closed forms: current, torque, speed, heat, friction, cogging, delay."""
+"""Current, torque, speed, heat, friction, cogging and delay of motors agree with closed forms."""
 
 import numpy as np
 import pytest

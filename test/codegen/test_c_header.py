@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The comments in a header are correct: axes, gravity, and numbers with all digits."""
+"""The comments in a header name the right axes and gravity, and have numbers with all digits."""
 
 from dataclasses import replace
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`rbdyn check FOLDER`: a verdict on each robot file below a folder."""
+"""`rbdyn check FOLDER` gives a verdict on each robot file below a folder."""
 
 import json
 import os

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The command `rbdyn codegen`: its files, its output and its errors."""
+"""The command `rbdyn codegen` writes files, prints what it wrote, and reports errors."""
 
 import pytest
 from support.c_compilers import COMPILERS, STRICT, needs_gcc

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The commands and options of `rbdyn`: help texts, examples, and mistyped words."""
+"""The commands and options of `rbdyn` have help texts and examples; mistyped words get hints."""
 
 import os
 import re

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A battery of false states ("lies") in the closed loop, compared with a fault of a trusted arm.
+"""A battery of false states ("lies") in the closed loop, compared with runs without a lie.
 
     python test/control/battery.py [--robots FILE,...] [--kinds NAME,...] [--rates HZ,...]
 
@@ -339,7 +339,7 @@ def cases(
 
 
 def allowed(case, verdict):
-    """Return whether the lie of the case allows the verdict's code (a lie without codes does)."""
+    """Return whether the case's lie allows the verdict's code; a lie without codes allows all."""
     lie = lie_of(case.lie)
     codes = set(lie.codes) | set(lie.still)
     return not codes or verdict.code in codes
@@ -376,7 +376,7 @@ def write_worst(page=GUIDE):
 
 
 def main(judged=judged, allowed=allowed, possible=lambda _: True):
-    """Run the cases that `possible` accepts, and print the worst; `judged` and `allowed` judge."""
+    """Run possible cases by `judged`, check their codes by `allowed`, and print the worst."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--docs", action="store_true", help="write the table of worst cases")
     parser.add_argument("--robots", default=f"{FILES[0]},{SEVEN}")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""An arm of closed_loop behind a driver, which compensates, reports, and may lack commands.
+"""A simulated arm behind a driver that adds efforts, reports efforts, and may miss commands.
 
 The robot adds the efforts that it compensates, at its true state and with the load configured in
 it, as the presets in config/arms describe. It reports one kind of EFFORTS.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The controlled arm: mounting, payloads, the robot's own gravity compensation, and errors."""
+"""The terms of an Arm include its mounting, payloads and the robot's own gravity compensation."""
 
 import numpy as np
 import pytest

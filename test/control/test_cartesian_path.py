@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Joint paths on which a frame moves along lines: closed forms, straightness and errors."""
+"""On these joint paths a frame moves along lines within limits; impossible paths are refused."""
 
 import numpy as np
 import pytest

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The controller in closed loop with simulated arms: floating, modes, and many threads."""
+"""In closed loop with simulated arms, the controller changes modes and serves many threads."""
 
 import contextlib
 import threading
@@ -310,7 +310,7 @@ def test_requests_from_many_threads_are_answered_while_states_arrive():
         def run():
             try:
                 last = False
-                while not last:  # at least once, even if the thread starts late
+                while not last:  # it asks at least once, even if it starts late
                     last = stop.is_set()
                     for question in questions:
                         with contextlib.suppress(

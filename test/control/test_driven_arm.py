@@ -132,7 +132,7 @@ def test_an_arm_with_a_driver_tracks_like_an_unloaded_arm(name):
     way = np.resize([0.7, -0.5, 0.6, 0.8, -0.7, 0.9, 0.5], len(plain.dofs))
     way[7:] = 0.0
     if file == PANDA:
-        way[-1] = 0.0  # a finger
+        way[-1] = 0.0  # the finger rests
     expected = moved(plain, way)
     loop = started(name, "computed_torque")
     error = moved(loop, way)
@@ -181,7 +181,7 @@ def test_a_payload_set_in_the_controller_is_compensated(name):
     ("true", "told"), [("ur5e", "fr3"), ("ur5e", "gen3"), ("fr3", "ur5e"), ("rizon4", "ur5e")]
 )
 def test_a_wrong_preset_is_refused_at_arming_when_efforts_reveal_it(true, told):
-    """A UR reports torques without gravity, other arms with it: this shows in every posture."""
+    """A UR reports torques without gravity, other arms with it; they differ in every posture."""
     loop = DrivenArm.behind(true, model(DRIVERS[true]), told, mode="hold")
     loop.run(0.5)
     before = loop.d.qpos.copy()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""An arm commanded by positions: paths, admittance, faults, and wrong input."""
+"""An arm commanded by positions follows paths and forces, and comes to rest after a fault."""
 
 import numpy as np
 import pytest

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The safety gate: each check at its boundary, the order of the checks, and limits of efforts."""
+"""The safety gate checks states exactly at each bound and in order, and limits efforts."""
 
 import dataclasses
 import itertools

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Twists of a tool become joint velocities: closed forms, scaling, limits, and stops."""
+"""Twists of a tool become joint velocities that agree with closed forms and keep all limits."""
 
 import numpy as np
 import pytest

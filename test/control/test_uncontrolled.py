@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Joints that are not controlled: their messages, and paths while their positions are unknown."""
+"""Messages of joints that are not controlled are read, and paths need their positions."""
 
 import numpy as np
 import pytest

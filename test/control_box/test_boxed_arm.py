@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Control boxes in real time, in a process without ROS; the client uses raw sockets."""
+"""Control boxes run in real time, in a process without ROS; the client uses raw sockets."""
 
 import contextlib
 import math

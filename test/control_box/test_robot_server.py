@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The server of a Franka arm without sockets: it takes bytes and returns bytes and torques."""
+"""The server of a Franka arm needs no sockets: it takes bytes and returns bytes and torques."""
 
 import select
 import socket

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The servers of a box of Universal Robots without sockets: RTDE, dashboard, programs."""
+"""RTDE, dashboard and programs of a box of Universal Robots are tested without sockets."""
 
 import struct
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Actuators of a Description: which joints can have one, and where its force acts."""
+"""Actuators of a Description act on chosen dofs, and bad actuators are refused."""
 
 import math
 from dataclasses import replace

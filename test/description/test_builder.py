@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Systems built in Python, part by part."""
+"""Systems can be built in Python, part by part."""
 
 import math
 from dataclasses import replace

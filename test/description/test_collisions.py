@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`<collision>` elements: their geometries, their errors, and robots without contact."""
+"""`<collision>` elements become geometries if contact is wanted, and bad elements are refused."""
 
 import math
 

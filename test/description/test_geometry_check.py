@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Checks of geometries, obstacles and surfaces that are made in Python."""
+"""Geometries, obstacles and surfaces that are made in Python are checked."""
 
 import math
 from dataclasses import replace

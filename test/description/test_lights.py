@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The lights of SDF and MJCF files: their poses, colours and ranges."""
+"""Lights of SDF and MJCF files are read with their poses, colours and ranges."""
 
 import math
 

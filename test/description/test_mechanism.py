@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Mechanism files: their contents, and the error about each mistake."""
+"""Mechanism files are read completely, and the error about each mistake names its line."""
 
 import math
 import time

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""SDF models, in any notation of frames, equal the same robots in URDF; also joints and shapes."""
+"""SDF models, in any notation of frames, equal the same robots in URDF."""
 
 import math
 

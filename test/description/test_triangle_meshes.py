@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Triangle meshes in SDF, MJCF, scene and mechanism files, and in the output of rb.convert."""
+"""Triangle meshes of SDF, MJCF, scene and mechanism files are read, and rb.convert writes them."""
 
 import mujoco
 import numpy as np

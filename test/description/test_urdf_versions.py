@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The same robot in URDF 1.0, 1.1 and 1.2, and elements that some versions do not allow."""
+"""A robot is the same in URDF 1.0, 1.1 and 1.2; elements that a version lacks are reported."""
 
 import itertools
 import math

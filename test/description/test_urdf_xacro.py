@@ -203,7 +203,7 @@ def test_a_package_of_a_sourced_workspace_is_found(tmp_path, monkeypatch):
 
 
 def test_this_package_is_found_where_no_workspace_is_sourced(monkeypatch):
-    # so that importing it fails
+    # this lets its import fail
     monkeypatch.setitem(sys.modules, "ament_index_python.packages", None)
     folder = find_package("rbdyn_ros")
     assert (folder / "config" / "worlds" / "tables.yaml").is_file()

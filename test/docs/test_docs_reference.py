@@ -98,7 +98,7 @@ def site(tmp_path_factory):
     folder = tmp_path_factory.mktemp("site")
     command = [sys.executable, "-m", "mkdocs", "build", "--strict"]
     env = dict(os.environ, NO_MKDOCS_2_WARNING="1", http_proxy="http://127.0.0.1:9")
-    env["https_proxy"] = env["http_proxy"]  # so that network requests fail
+    env["https_proxy"] = env["http_proxy"]  # network requests fail then
     done = subprocess.run(
         [*command, "--site-dir", str(folder)],
         cwd=ROOT,

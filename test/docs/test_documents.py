@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""README and docs are correct: their Python code runs, names exist, links have targets."""
+"""README and docs are correct: their Python code runs, their names exist, and their links work."""
 
 import re
 import xml.etree.ElementTree as ET

@@ -109,7 +109,7 @@ def test_the_gravity_node_finds_its_robot_from_any_folder(monkeypatch, tmp_path)
 
 
 def test_hoekens_linkage_draws_the_computed_line():
-    """In crank lengths: the pivot is at 2, the rocker is 2.5 long, the bar is 5 long."""
+    """In units of the crank's length, the pivot is at 2, the rocker is 2.5 long, and the bar 5."""
     crank = np.linspace(0.5, 1.5, 1001) * np.pi
     pin = np.exp(1j * crank)
     away = 2.0 - pin

@@ -47,7 +47,7 @@ def four_bar_model():
 def four_bar(y, yd, q, G, g):
     """Write q, G and g of a four-bar, from A e^(i t1) + B e^(i t2) = D + C e^(i t3)."""
     t1, w1 = y[0], yd[0]
-    tip = A * np.exp(1j * t1) - D  # relative to the rocker's hinge
+    tip = A * np.exp(1j * t1) - D  # this is relative to the rocker's hinge
     r = abs(tip)
     t3 = np.angle(tip) - np.arccos((r * r + C * C - B * B) / (2.0 * r * C))
     t2 = np.angle(C * np.exp(1j * t3) - tip)
@@ -198,7 +198,7 @@ def test_the_four_bar_agrees_with_its_loop_joint():
         qd = G[:, 0] * 1.7
         loops = loop_constraints(s, q, qd)
         close(loops.error, np.zeros(5))
-        close(loops.K @ G, np.zeros((5, 1)))  # (3.12)
+        close(loops.K @ G, np.zeros((5, 1)))  # equation 3.12
         close(loops.K @ g, loops.k)
         bias = rnea(s, q, qd, np.zeros(3))
         kkt = constraints.implicit(crba(s, q), bias, tau, loops.K, loops.k)

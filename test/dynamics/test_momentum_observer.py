@@ -16,7 +16,7 @@ POSE = np.array([0.3, 0.6, -0.2, -1.2, 0.4, 0.9, 0.1])
 def arm():
     m = rb.load_urdf(bundled_robot("seven_dof_arm"))
     m.opt.timestep = PERIOD
-    m.opt.passive = False  # no friction
+    m.opt.passive = False  # this removes friction
     return m
 
 

@@ -2,8 +2,8 @@
 """Quantities of the toolbox satisfy their relations, for forests with every joint type.
 
 Rates are taken by differences of order eight along the motion, see support.differences.
-Tolerances: 1e-13 of the largest entry; 1e-11 for comparisons with differences (100 eps of
-values up to a hundred times the rate); with M^-1 64 nv cond(M) eps where that is more.
+The tolerance is 1e-13 of the largest entry. For differences it is 1e-11, which is 100 eps of
+values up to a hundred times the rate. For results of M^-1 it is 64 nv cond(M) eps if that is more.
 """
 
 from dataclasses import replace
@@ -107,7 +107,7 @@ def test_the_coriolis_matrix_does_no_work(free):
 
 def test_gravity_is_the_gradient_of_the_potential(free):
     m, d, where = free
-    m.opt.passive = False  # without the potential of springs
+    m.opt.passive = False  # this leaves out the potential of springs
     slope = by_position(m, d, lambda: rb.potential_energy(m, d))
     with Comparison("terms", where) as case:
         case.close("dV/dq", rb.gravity_term(m, d), slope, RATE)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Frames, centres of mass, momentum, energies and M^-1 agree with MuJoCo.
 
-The tolerance is 1e-10 of the largest entry, or for M^-1 64 cond(M) eps if that is more. In both
+The tolerance is 1e-10 of the largest entry. For M^-1 it is 64 cond(M) eps if that is more. In both
 engines a body has the frame of the link that its joint moves.
 """
 

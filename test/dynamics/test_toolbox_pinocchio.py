@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The toolbox agrees with Pinocchio for robots of example-robot-data and for random trees.
 
-The tolerance is 1e-10 of the largest entry, or for M^-1 64 cond(M) eps if that is more. Pinocchio
-has other algorithms, in link coordinates. support.pinocchio_quantities converts its coordinates to
-ours, exactly to 1e-12.
+The tolerance is 1e-10 of the largest entry. For M^-1 it is 64 cond(M) eps if that is more.
+Pinocchio has other algorithms, in link coordinates. support.pinocchio_quantities converts its
+coordinates to ours, exactly to 1e-12.
 """
 
 import numpy as np

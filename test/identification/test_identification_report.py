@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The report of an identification as text, as JSON and as a picture."""
+"""The report of an identification is written as text, as JSON and as a picture."""
 
 import dataclasses
 import json

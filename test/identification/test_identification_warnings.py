@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Warnings about results: wrong units, wrong signs, saturated drives and missing friction."""
+"""Warnings name wrong units, wrong signs, saturated drives and missing friction."""
 
 import numpy as np
 import pytest

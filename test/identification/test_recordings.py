@@ -19,7 +19,7 @@ from rosbags.typesys import Stores, get_typestore
 
 STATE = "sensor_msgs/msg/JointState"
 STORE = get_typestore(Stores.LATEST)
-START = 1_700_000_000_123_456_789  # ns; a double cannot store all digits
+START = 1_700_000_000_123_456_789  # [ns]; a double cannot store all digits
 NAMES = ("shoulder", "elbow")
 
 

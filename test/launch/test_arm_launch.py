@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""launch/gravity_compensation.launch.py and computed_torque.launch.py, with the real launch."""
+"""launch/gravity_compensation.launch.py and computed_torque.launch.py start their nodes."""
 
 from pathlib import Path
 

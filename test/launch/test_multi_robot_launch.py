@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""launch/multi_robot.launch.py: each robot has its own namespace, and there is one /clock."""
+"""launch/multi_robot.launch.py gives each robot a namespace, and all robots one /clock."""
 
 import time
 from pathlib import Path

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""launch/sim.launch.py with the real launch and launch_ros."""
+"""launch/sim.launch.py starts the simulator."""
 
 from pathlib import Path
 
@@ -14,7 +14,8 @@ from rbdyn_ros.ros.simulator.parameters import PARAMETERS
 from rbdyn_ros.share import bundled_robot
 
 FOLDER = Path(__file__).parents[2] / "launch"
-ARMS = ("gravity_compensation.launch.py", "computed_torque.launch.py")  # test_arm_launch.py
+# test_arm_launch.py tests these
+ARMS = ("gravity_compensation.launch.py", "computed_torque.launch.py")
 FILES = sorted(path for path in FOLDER.glob("*.launch.py") if path.name not in ARMS)
 ARM, PENDULUM = str(bundled_robot("seven_dof_arm")), str(bundled_robot("pendulum"))
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Keyframes: named states of SRDFs and scene files."""
+"""Keyframes are named states, which SRDFs and scene files contain."""
 
 import copy
 import pickle

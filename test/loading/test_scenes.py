@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Scenes: robots, free objects and obstacles in one Model."""
+"""A scene has robots, free objects and obstacles in one Model."""
 
 from pathlib import Path
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The start pose of a robot with contact: it stands on the floor or an obstacle."""
+"""In its start pose a robot with contact stands on the floor or on an obstacle."""
 
 import numpy as np
 import pytest

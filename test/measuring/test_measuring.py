@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Timing of jobs in turns, by a simulated clock, and robots loaded in other engines."""
+"""Jobs are timed in turns, here by a simulated clock; other engines load the same robots."""
 
 import sys
 

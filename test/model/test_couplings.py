@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Leaders of mimic joints, and the pattern of M with mimic joints against dense elimination."""
+"""Mimic joints have the right leaders, and the pattern of M agrees with dense elimination."""
 
 import time
 from dataclasses import replace

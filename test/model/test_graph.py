@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Connectivity graphs of the examples in RBDA, and of random systems in any order."""
+"""Connectivity graphs are right for the examples in RBDA and for random systems in any order."""
 
 import dataclasses
 import itertools
@@ -240,7 +240,7 @@ def test_joints_that_close_loops_keep_their_order():
         assert list(m.loop_names) == sorted(m.loop_names, key=names.index)
 
 
-# a tree from URDF is numbered as before
+# trees
 
 
 @pytest.mark.parametrize("branching", [1.0, 1.5, 3.0])

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What users may and may not do with Model, Options and Data."""
+"""Users may assign some attributes of Model, Options and Data, and other uses are refused."""
 
 import copy
 import math

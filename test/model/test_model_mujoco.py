@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Arrays of a Model agree with MuJoCo: the numbering, masses, and the sparse layout of M."""
+"""The numbering, masses and sparse layout of M in a Model agree with MuJoCo."""
 
 import numpy as np
 import pytest

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Learned policies: observations, actions, and the times at which they act."""
+"""Learned policies get the right observations, and their actions act at the right times."""
 
 import json
 

@@ -39,7 +39,7 @@ def mean_velocity(motion):
 
 @each_command
 def test_the_robot_follows_a_command(policy, command, off):
-    """Here feet are hulls and timesteps 1 ms; it has learned with balls and 5 ms."""
+    """Here feet are hulls and timesteps 1 ms; the policy has learned with balls and 5 ms."""
     policy.reset()
     walk = EXAMPLE["trot"](policy, EXAMPLE["go2"](), command, 10.0)
     motion = [(EXAMPLE["velocity"](d), d.qpos[2], d.xmat[1, 8]) for d in walk]

@@ -222,7 +222,7 @@ def test_states_at_equal_times_are_kept(tmp_path):
     m.opt.timestep = 1e-10
     d = rb.make_data(m)
     with Recorder(m, tmp_path / "short.mcap") as recorder:
-        for _ in range(20):  # so short that positions do not change
+        for _ in range(20):  # the timestep is too short to change positions
             rb.step(m, d)
             recorder.write(d)
     run = read_run(tmp_path / "short.mcap")

@@ -28,7 +28,7 @@ STORE = get_typestore(Stores.LATEST)
 pack = Messages(Schemas()).state
 JOINT_STATE, STRING = "sensor_msgs/msg/JointState", "std_msgs/msg/String"
 TF = "tf2_msgs/msg/TFMessage"
-START = 1_700_000_000_000_000_000  # ns, a time as in real recordings
+START = 1_700_000_000_000_000_000  # [ns], as in real recordings
 
 
 def header(stamp):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Geometries and obstacles in `rbdyn check` and in `describe`."""
+"""`rbdyn check` and `describe` list geometries and obstacles."""
 
 import json
 from functools import cache

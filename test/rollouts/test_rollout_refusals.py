@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Arguments that rollout refuses before it starts."""
+"""Bad arguments are refused before a rollout starts."""
 
 import numpy as np
 import pytest

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Threads share robots; each step runs once and in order; progress bars and errors work."""
+"""Threads share the robots of a rollout; each step of each robot runs once and in order."""
 
 import functools
 import threading

@@ -56,7 +56,7 @@ def test_mimic_joints_act_like_an_explicit_constraint(seed):
         replace(j, mimic=Mimic(*RATIOS[j.name])) if j.name in RATIOS else j for j in tree.joints
     )
     m, free = rb.build(replace(tree, joints=joints)), rb.build(tree)
-    m.opt.integrator = free.opt.integrator = "euler"  # so that damping is explicit
+    m.opt.integrator = free.opt.integrator = "euler"  # here damping is explicit
     leading = np.array([m.jnt_dofadr[m.jnt_id(name)] for name in free.jnt_names])
     ratio = np.array([{"joint3": -0.7, "joint5": -1.05}.get(n, 1.0) for n in free.jnt_names])
     offset = np.array([{"joint3": 0.2, "joint5": 0.3}.get(n, 0.0) for n in free.jnt_names])

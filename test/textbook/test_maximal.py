@@ -77,7 +77,7 @@ def test_joint_forces_balance_every_body(case):
             _, S, _, _ = x.s.joint(i, x.q, x.qd)
             expected = tau[x.s.vs[i]]
             ours = S.T @ found.f_J[i]
-            compare.close("S^T f_J", ours + 1.0, expected + 1.0, TOLERANCE)  # (3.37)
+            compare.close("S^T f_J", ours + 1.0, expected + 1.0, TOLERANCE)  # equation 3.37
 
 
 def forces(x, found, f_ext):
@@ -259,5 +259,5 @@ def test_an_unbalanced_rotor_loads_its_bearings():
     )
     m.opt.gravity[:] = 0.0
     found = maximal(System.of(m), np.array([0.4]), np.array([w]), np.zeros(1))
-    pull = -2.0 * e * w**2  # the force on the rotor, towards the axis
+    pull = -2.0 * e * w**2  # the force on the rotor is towards the axis
     np.testing.assert_allclose(found.f_J[1], [0.0, height * pull, 0.0, pull, 0.0, 0.0], atol=1e-12)

@@ -78,7 +78,7 @@ def test_the_methods_give_the_equation_of_a_pendulum():
     C = np.array([[0.0, 0.0, 0.0], [0.0, 0.0, length], [0.0, -length, 0.0]])
     I = np.block(
         [[about_com + mass * C @ C.T, mass * C], [mass * C.T, mass * np.eye(3)]]
-    )  # com at (-length, 0, 0) of the body: below the hinge at q = 0
+    )  # at q = 0 the centre of mass is below the hinge
     S, v = np.eye(6)[:, [2]], qd * np.eye(6)[2]
     down = np.array([-np.cos(q), np.sin(q), 0.0])
     f_g = I @ motion_transform(np.eye(3), np.zeros(3)) @ np.concatenate([np.zeros(3), g * down])

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Euler's equation, SE(3) and the momentum of a body, as in Introduction to Humanoid Robotics."""
+"""Euler's equation, SE(3) and momentum in Introduction to Humanoid Robotics fit the engine."""
 
 import itertools
 
@@ -202,7 +202,7 @@ def test_the_acceleration_agrees_with_the_engine(seed):
     I, body, rng = random_body(seed)
     x = random_state(rng)
     m = free_body(I)
-    m.opt.integrator = "euler"  # so that forward dynamics has no implicit terms
+    m.opt.integrator = "euler"  # its forward dynamics has no implicit terms
     d = as_data(m, x)
     d.xfrc_applied[1] = rng.uniform(-1.0, 1.0, 6)
     rb.forward_dynamics(m, d)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Trials of robots with actuators: a run has the bits of steps of a Model built by hand."""
+"""A run of a robot with actuators has the bits of steps of a Model built by hand."""
 
 import numpy as np
 import pytest

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Trials whose controller is a program in another process, which connects to a control box."""
+"""A trial's controller can be a program in another process that connects to a control box."""
 
 import contextlib
 import importlib.util
@@ -144,7 +144,7 @@ def of_ur(folder, code, duration=1.5, time=300):
 
 
 def test_a_script_moves_the_arm_after_its_sender_has_ended(tmp_path):
-    found = trials.run(of_ur(tmp_path, SENDER), workers=2)  # two boxes at a time
+    found = trials.run(of_ur(tmp_path, SENDER), workers=2)  # two boxes run at a time
     assert [run.why for run in found.runs] == [""] * 4
     for run in found.runs:
         assert run.measures["turn"] == pytest.approx(0.1, abs=0.02)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Trial files: their contents, and errors that name the line."""
+"""Trial files are read, and errors in them name the line."""
 
 import numpy as np
 import pytest

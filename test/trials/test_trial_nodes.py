@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Trials whose controller is a ROS node in another process, in lock-step with the simulator."""
+"""A trial's controller can be a ROS node in another process, in lock-step with the simulator."""
 
 from contextlib import contextmanager
 from pathlib import Path

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The pytest plugin, tested in separate sessions of pytest."""
+"""The pytest plugin runs trials; it is tested in separate sessions of pytest."""
 
 import os
 import subprocess

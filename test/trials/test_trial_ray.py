@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Trials on a Ray cluster, whose nodes are processes on this machine."""
+"""Trials run on a Ray cluster, whose nodes are processes on this machine here."""
 
 import socket
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Verdicts of trials, and the reports about them."""
+"""Trials end in verdicts, which reports explain."""
 
 import json
 import xml.etree.ElementTree as ET

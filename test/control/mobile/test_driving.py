@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Wheel speeds against closed forms, and twists, speed ramps and odometry from wheel speeds."""
+"""Wheel speeds, twists, speed ramps and odometry of mobile bases agree with closed forms."""
 
 import math
 

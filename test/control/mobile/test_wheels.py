@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Wheels that are found in robots: positions, radii and kinds; errors name the wheel."""
+"""Wheels are found in robots with their positions, radii and kinds; errors name the wheel."""
 
 import math
 
