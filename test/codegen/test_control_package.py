@@ -97,7 +97,7 @@ def sequence(rng, limits, nv):
 
 
 @pytest.mark.parametrize("which", ["code", "partial"])
-def test_the_gate_judges_states_like_arm_controller(which, request):
+def test_the_gate_checks_states_like_arm_controller(which, request):
     code = request.getfixturevalue(which)
     m, rng, found = code.package.code.m, np.random.default_rng(3), []
     limits = code.package.limits.tightened(1.0, 1.0, 0.0, power_limit=30.0)

@@ -93,7 +93,8 @@ def judged(case):
     return loop.controller.fault, beyond(q, places), speed / max(fastest, 1.0)
 
 
-#: Cases in which earlier versions moved other joints by 0.5 to 2.5 rad, at up to 430 % of a limit.
+#: Cases in which a wrong reaction would move other joints by 0.5 to 2.5 rad, at up to 430 % of a
+#: limit.
 WORST = (
     Blocked("", "hold", 1.0, joint=3, by=OBSTACLE),
     Blocked("", "computed_torque", 0.2, joint=0, by=OBSTACLE),

@@ -385,7 +385,7 @@ def test_noise_and_goals_replaced_during_the_motion_are_not_a_fault(honest, mode
     assert loop.controller.fault is None, loop.controller.status()
 
 
-def test_a_rearmed_arm_is_not_judged_by_earlier_states():
+def test_a_rearmed_arm_ignores_earlier_states():
     """The arm was disarmed after a fault without states, and has moved since."""
     loop = ClosedLoop(model()).arm()
     loop.run(0.1)

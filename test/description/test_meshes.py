@@ -447,7 +447,7 @@ def test_a_missing_trimesh_is_reported(package, monkeypatch):
         (ImportError("cannot import"), "trimesh"),
     ],
 )
-def test_a_missing_library_of_the_mesh_reader_is_named(package, monkeypatch, error, package_of_it):
+def test_the_error_names_a_missing_mesh_library(package, monkeypatch, error, package_of_it):
     def load(*_args, **_options):
         raise error
 

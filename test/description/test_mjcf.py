@@ -736,7 +736,7 @@ def test_gravity_comes_from_the_file(write, options, gravity):
     assert m.opt.gravity.tolist() == gravity
 
 
-def test_each_unsupported_element_is_named_once(write):
+def test_a_finding_names_each_unsupported_element_once(write):
     more = """<option timestep="0.01"/><sensor><touch site="s"/><touch site="t"/></sensor>
       <custom><numeric name="n"/></custom>"""
     text = body("<geom size='1' solref='1 1' shine='2'/><geom size='1' solref='1 1'/>", more)

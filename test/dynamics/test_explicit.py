@@ -189,7 +189,7 @@ def test_zero_steps_return_the_state_and_write_it_into_the_data(case):
 
 
 def test_the_four_bar_agrees_with_its_loop_joint():
-    """Over a whole turn the result is that of K and k of the closing joint (KKT)."""
+    """Over a whole turn the result equals the solution with K and k of the closing joint."""
     m = four_bar_model()
     constraint, d, s = ExplicitConstraint(m, 1, four_bar), rb.make_data(m), System.of(m)
     tau = np.array([0.3, -0.2, 0.5])

@@ -71,7 +71,7 @@ def test_a_grossly_wrong_mass_of_the_load_causes_a_warning(wrong):
 
 
 @pytest.mark.parametrize("seed", range(2))
-def test_a_gain_that_is_not_separable_is_named(seed):
+def test_a_gain_that_is_not_separable_prevents_a_patch(seed):
     """The last joint turns its link about the link's own axis, so gravity does not load it."""
     m, gains, motion, loaded = currents(SEVEN, seed)
     found = identify_gains(m, motion)

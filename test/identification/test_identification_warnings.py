@@ -53,20 +53,20 @@ def test_efforts_of_the_wrong_sign_prevent_a_patch(truth, good):
     assert_refused(found, "'shoulder_lift_joint' (correlation -0.9", "other sign")
 
 
-def test_a_wrong_sign_of_the_effort_of_one_joint_is_named(truth, good):
+def test_the_reason_names_the_joint_whose_effort_has_a_wrong_sign(truth, good):
     effort = good.effort.copy()
     effort[:, 2] *= -1.0
     assert_refused(identify(wrong(truth), changed(good, effort=effort)), "'elbow_joint' (corr")
 
 
-def test_a_wrong_sign_of_the_encoder_of_one_joint_is_named(truth, good):
+def test_a_wrong_sign_of_one_encoder_prevents_a_patch(truth, good):
     rows = {kind: getattr(good, kind).copy() for kind in ("qpos", "qvel", "qacc")}
     for row in rows.values():
         row[:, 1] *= -1.0
     assert_refused(identify(truth, changed(good, **rows)), "percent of the largest efforts")
 
 
-def test_efforts_in_other_units_are_named(truth, good):
+def test_efforts_in_other_units_prevent_a_patch(truth, good):
     found = identify(wrong(truth), changed(good, effort=1e-3 * good.effort))
     assert_refused(found, "a multiple of what the robot description needs", "elbow_joint", "mN m")
     with refused(ParameterError, "too-few-samples", "shoulder_lift_joint"):

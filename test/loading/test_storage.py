@@ -543,7 +543,7 @@ def test_an_array_of_pickled_objects_is_refused(saved):
     assert refusal(saved) == ["damaged-file"]
 
 
-def test_missing_and_unknown_fields_are_named(saved):
+def test_the_error_names_missing_and_unknown_fields(saved):
     header, arrays = unpacked(saved)
     arrays["body_mas"] = arrays.pop("body_mass")
     pack(saved, header, arrays)
