@@ -340,7 +340,7 @@ LONG = {
     "test_a_rollout_gives_the_bits_of_steps_on_every_processor": [
         "x86-64-v3", "skylake-avx512",
     ],
-    "codegen/test_control_package.py::test_the_gate_judges_states_like_arm_controller": [
+    "codegen/test_control_package.py::test_the_gate_checks_states_like_arm_controller": [
         "partial",
     ],
     "identification/test_online_payload.py::"
