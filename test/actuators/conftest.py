@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Fixtures: a joint with one link, without gravity, and a GPU."""
+"""Fixtures: a robot with one joint and no gravity, and a GPU."""
 
 import pytest
 from support.cuda import gpu  # noqa: F401  a fixture

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Robots with actuators in a Batch: their commands and states, and different actuators."""
+"""Robots in a Batch have actuators, which may differ, with commands and states of their own."""
 
 from dataclasses import replace
 
@@ -28,10 +28,10 @@ def actuated(arm):
 
 def test_commands_are_in_ctrl_and_states_of_actuators_in_act(actuated):
     m, rng = actuated, np.random.default_rng(1)
-    assert (np.diff(m.actuator_dofid) != 1).any()  # ctrl is not a slice of qfrc_applied
+    assert (np.diff(m.actuator_dofid) != 1).any()  # ctrl is no slice of qfrc_applied
     b, ds = rb.Batch(m, 4, specialize=False), [rb.make_data(m) for _ in range(4)]
     b.qfrc_applied = 1.5
-    assert (b.ctrl == 1.5).all()  # binding does not change a command
+    assert (b.ctrl == 1.5).all()  # commands stay as they were set
     for _ in range(20):
         commands, forces = rng.normal(0, 5, (4, m.nu)), rng.normal(0, 1, (4, m.nv))
         b.qfrc_applied[:] = forces
@@ -72,7 +72,7 @@ def test_a_robot_without_actuators_has_no_commands(arm):
     assert "ctrl" not in dir(b.joint("elbow_pitch"))
 
 
-def test_every_number_of_an_actuator_may_differ_between_robots(arm, actuated):
+def test_all_numbers_of_an_actuator_may_differ_between_robots(arm, actuated):
     specs, m = read_actuators(EXAMPLE, arm), actuated
     other = [
         replace(

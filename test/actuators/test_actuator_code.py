@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Actuators in code that is made for one robot: specialised, side by side, in C and for a GPU."""
+"""Specialised code, lanes, C and GPU code compute actuators like the engine."""
 
 from dataclasses import replace
 
@@ -20,7 +20,7 @@ NAMES = ("qpos", "qvel", "act", "actuator_force")
 
 @pytest.fixture(scope="module")
 def m():
-    """Return an arm whose actuators have all features of an actuators file."""
+    """Return an arm whose actuators use all features of an actuators file."""
     arm = rb.load_urdf("config/robots/seven_dof_arm.urdf")
     shoulder, elbow, wrist = read_actuators("config/actuators.yaml", arm)
     wrist = replace(wrist, cogging=(0.01, 7.0, 0.3), motorconst_error=0.1)
@@ -33,7 +33,7 @@ def s(m):
 
 
 def commands(m, count):
-    """Yield efforts that change every twenty timesteps and reach all limits."""
+    """Yield efforts for `count` timesteps; they change every twentieth and reach all limits."""
     rng = np.random.default_rng(0)
     for k in range(count):
         if k % 20 == 0:
@@ -41,13 +41,13 @@ def commands(m, count):
         yield effort
 
 
-def test_a_specialised_step_moves_actuators_as_the_engine_does(m, s):
+def test_a_specialised_step_computes_actuators_like_the_engine(m, s):
     d, e = rb.make_data(m), rb.make_data(m)
     for effort in commands(m, 400):
         d.qfrc_applied = e.qfrc_applied = effort
         rb.step(m, d)
         s.step(e)
-    assert d.act[m.actuator_actadr[0] + 1] > 0.01  # the motor is warm
+    assert d.act[m.actuator_actadr[0] + 1] > 0.01  # the motor has become warm
     for name in NAMES:
         expected = getattr(d, name)
         np.testing.assert_allclose(
@@ -144,7 +144,7 @@ def test_a_gpu_refuses_actuators_that_differ_between_robots(m, number, gpu):
 
 
 @needs_gcc
-def test_generated_c_steps_as_the_engine_does(m, tmp_path):
+def test_generated_c_computes_actuators_like_the_engine(m, tmp_path):
     code = code_of(m, "step", "forward", "gravity")
     library, d = Library(code, "gcc", tmp_path, "-O0"), rb.make_data(m)
     given = {"qpos": d.qpos.copy(), "qvel": d.qvel.copy(), "act": d.act.copy()}
@@ -160,7 +160,7 @@ def test_generated_c_steps_as_the_engine_does(m, tmp_path):
     assert all(sample.inputs["act"].all() for sample in samples(code))
 
 
-def test_fields_that_actuators_lack_are_refused_by_name(m, s):
+def test_the_error_about_fields_that_actuators_lack_names_the_fields(m, s):
     d = rb.make_data(m)
     for function in (s.step_derivatives, s.forward_derivatives, s.inverse_derivatives):
         with refused(ModelError, "not-traceable"):

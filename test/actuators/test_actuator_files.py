@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Actuator files: what they contain, and why they are refused."""
+"""Actuator files are read, and errors in them are refused."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -109,7 +109,7 @@ BAD = {
 
 
 @pytest.mark.parametrize("keys", BAD)
-def test_impossible_actuators_are_refused_with_their_line(one, keys):
+def test_the_error_about_an_impossible_actuator_names_its_line(one, keys):
     table = keys if keys.startswith("{") else f"{{{keys}}}"
     text = f"rbdyn_actuators: 1\nactuators:\n  j: {table}"
     with pytest.raises(DescriptionError) as caught:
@@ -122,8 +122,8 @@ def test_impossible_actuators_are_refused_with_their_line(one, keys):
     "keys",
     ["gear: 1e300", "armature: 1e300", "delay: 1e300", "inductance: 1e-300", "stiffness: 1e200"],
 )
-def test_numbers_whose_products_are_infinite_are_refused(one, keys):
-    """The error names the line of a file, or the joint of a value in Python."""
+def test_values_with_an_infinite_product_are_refused(one, keys):
+    """The error names the line in a file, or the joint for a value from Python."""
     key, _, value = keys.partition(": ")
     inner = f"elastic: {{{keys}}}, armature: 1" if key == "stiffness" else keys
     inner += ", resistance: 1, motorconst: 1" if key == "inductance" else ""
@@ -175,7 +175,7 @@ def test_with_actuators_refuses_a_second_list_rk4_and_bad_values(one):
 
 
 def test_the_timestep_of_a_model_with_a_delay_cannot_change(one, tmp_path):
-    """A delay counts timesteps, so 10 ms would become 5 ms."""
+    """A delay is stored in timesteps, so 10 ms would become 5 ms with half the timestep."""
     one = one.replaced()
     one.opt.timestep = 5e-4
     m = rb.with_actuators(one, [rb.ActuatorSpec(one.jnt_names[0], delay=0.01)])

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Compare a motor with MuJoCo's dcmotor. Both methods have order 1 and agree at small steps."""
+"""A motor moves as MuJoCo's dcmotor. Both integrators have order 1, so small steps must agree."""
 
 import mujoco
 import numpy as np

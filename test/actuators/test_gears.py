@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Compare elastic gears and backlash with closed forms."""
+"""Elastic gears and backlash agree with closed forms."""
 
 import numpy as np
 import pytest
@@ -9,7 +9,7 @@ from rbdyn_ros.model.declared.actuators import TWIST, TWIST_RATE
 
 H, INERTIA = 1e-3, 0.02
 
-#: Inertia of a rotor behind its gear of 10 [kg m^2].
+#: Inertia of the rotor as seen from the joint, behind a gear of ratio 10 [kg m^2].
 ROTOR = 100 * 1e-4
 
 
@@ -28,7 +28,7 @@ def test_two_masses_swing_with_the_right_frequency_and_keep_their_energy(one):
         rb.step(m, d)
         twists.append(d.act[TWIST])
     natural = np.sqrt(stiffness * (1.0 / ROTOR + 1.0 / INERTIA))
-    # the symplectic Euler method swings faster than the system: sin(w h / 2) = natural h / 2
+    # symplectic Euler swings at w > natural: sin(w h / 2) = natural h / 2
     turn = 2.0 * np.arcsin(0.5 * natural * H)
     n = np.arange(1, 4001)
     expected = 0.01 * np.cos((n + 0.5) * turn) / np.cos(0.5 * turn)
@@ -56,19 +56,19 @@ def test_the_rotor_moves_freely_within_the_backlash(one):
     m, d = geared(one, stiffness=stiffness, gear_damping=5.0, backlash=play)
     d.qfrc_applied[0] = 0.1
     while d.act[TWIST] < 0.5 * play:
-        assert d.qpos[0] == 0.0  # the joint rests until the rotor arrives
+        assert d.qpos[0] == 0.0  # the joint rests until the rotor has crossed the backlash
         rb.step(m, d)
-    # the symplectic Euler method gives w h n(n + 1) / 2
+    # n steps of symplectic Euler: acceleration h^2 n(n + 1) / 2
     n = round(d.time / H)
     assert d.act[TWIST] == pytest.approx(0.1 / ROTOR * H * H * n * (n + 1) / 2, rel=1e-12)
     rb.step(m, d, 3000)
-    # rotor and joint accelerate together: the gear carries the torque of the joint's inertia
+    # rotor and joint accelerate together, and the gear carries the torque for the joint's inertia
     twist = 0.5 * play + 0.1 * INERTIA / (INERTIA + ROTOR) / stiffness
     assert d.act[TWIST] == pytest.approx(twist, rel=1e-4)
 
 
 def test_a_servo_with_backlash_in_its_loop_has_a_limit_cycle(one):
-    """The cycle has a constant size."""
+    """The oscillation keeps a constant amplitude."""
     play = 0.02
     m, d = geared(one, stiffness=5000.0, gear_damping=1.0, backlash=play)
     d.qpos[0], path = 0.05, []

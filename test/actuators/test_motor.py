@@ -1,19 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Compare motors with closed forms: current, torque, speed, heat, friction, cogging, delay."""
+"""Current, torque, speed, heat, friction, cogging and delay of motors agree with closed forms."""
 
 import numpy as np
 import pytest
 
 import rbdyn_ros as rb
 
-#: Inertia of a rotor so heavy that its speed is constant.
+#: With this rotor inertia the speed of a motor stays constant [kg m^2].
 HEAVY = 1e12
 
 H = 1e-3
 
 
 def moving(one, speed, **values):
-    """Return a Model and a Data of the joint with a motor that turns at a constant speed."""
+    """Return a Model and a Data of a joint whose motor turns at a constant speed [rad/s]."""
     m = rb.with_actuators(one, [rb.ActuatorSpec("j", armature=HEAVY, **values)])
     d = rb.make_data(m)
     d.qvel[0] = speed
@@ -50,7 +50,7 @@ def test_torque_stays_on_the_torque_speed_curve(one, speed, gear):
     m, d = moving(one, speed / gear, gear=gear, torque_speed=curve)
     d.qfrc_applied[0] = 50.0 * gear
     rb.step(m, d)
-    # a braking motor may give the torque that it gives at rest
+    # while it brakes, a motor has the torque that it has at rest
     largest = np.interp(max(speed, 0.0), speeds, torques)
     assert d.actuator_force[0] == pytest.approx(gear * largest, rel=1e-9)
 
@@ -61,7 +61,7 @@ def test_an_unloaded_motor_runs_up_to_the_end_of_its_curve(one):
     d = rb.make_data(m)
     d.qfrc_applied[0] = 1e3
     rb.step(m, d, 1000)
-    # J dw/dt = 2 - 0.02 w, by the implicit Euler method
+    # the implicit Euler method solves J dw/dt = 2 - 0.02 w
     expected = 100.0 * (1.0 - (1.0 + H * 0.02 / 0.02) ** -1000.0)
     assert d.qvel[0] == pytest.approx(expected, rel=1e-9)
 
@@ -93,12 +93,12 @@ def test_a_warm_winding_has_more_resistance_and_a_hot_winding_less_current(one):
     d.qfrc_applied[0], d.act[1] = 5.0, 25.0  # the winding is at 45 C
     rb.step(m, d)
     assert d.act[0] == pytest.approx(1.0 / (0.5 * (1.0 + 0.004 * 20.0)), rel=1e-12)
-    d.act[1], d.qfrc_applied[0] = 140.0, 0.1 * 100.0  # a tenth of the current is left at 160 C
+    d.act[1], d.qfrc_applied[0] = 140.0, 0.1 * 100.0  # at 160 C a tenth of the current is allowed
     rb.step(m, d)
     assert d.act[0] == pytest.approx(1.0, rel=1e-12)
 
 
-def test_bristles_bend_and_slide_as_in_the_lugre_model(one):
+def test_friction_bristles_bend_and_slide_as_in_the_lugre_model(one):
     stiffness, coulomb, static, stribeck, speed = 50.0, 0.3, 0.5, 2.0, 0.7
     m, d = moving(one, speed, lugre=(stiffness, 0.0, coulomb, static, stribeck), damping=0.1)
     dry = coulomb + (static - coulomb) * np.exp(-((speed / stribeck) ** 2))
@@ -118,13 +118,13 @@ def test_sliding_friction_is_on_the_stribeck_curve(one, speed):
     assert d.actuator_force[0] == pytest.approx(-np.sign(speed) * dry, rel=1e-6)
 
 
-def test_a_motor_breaks_away_at_its_static_friction(one):
+def test_a_motor_starts_to_turn_when_its_torque_exceeds_static_friction(one):
     static = 0.5
     m = rb.with_actuators(one, [rb.ActuatorSpec("j", lugre=(1e4, 0.0, 0.3, static, 0.1))])
     m.opt.timestep = 2e-4  # the friction uses the sliding speed of the previous step
     d, friction = rb.make_data(m), []
     while d.qvel[0] < 0.5:
-        d.qfrc_applied[0] = 0.1 * d.time  # the bristles follow this slow ramp
+        d.qfrc_applied[0] = 0.1 * d.time  # the ramp is so slow that the bristles follow it
         rb.step(m, d)
         friction.append(1e4 * d.act[2])
     assert max(friction) == pytest.approx(static, rel=5e-3)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The validators of names that every part of the package uses."""
+"""The functions with which every part of the package checks names."""
 
 import pytest
 from support.refusals import refused

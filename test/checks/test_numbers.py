@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The validators of numbers that every part of the package uses."""
+"""The functions with which every part of the package checks numbers."""
 
 from fractions import Fraction
 
@@ -12,7 +12,7 @@ from rbdyn_ros.checks.numbers import count, finite, flag
 from rbdyn_ros.errors import apart, exactly
 
 
-def test_numbers_in_messages_differ_from_the_limit_that_they_exceed():
+def test_a_message_prints_a_number_with_enough_digits_to_differ_from_its_limit():
     for value, limit in ((6.28319, 2 * np.pi), (1e12 * (1 + 1e-15), 1e12), (0.1 + 0.2, 0.3)):
         found, most = apart(value, limit)
         assert found != most
@@ -94,7 +94,7 @@ def test_arrays_of_another_shape_or_type_are_refused(value):
         finite("x", value, (3,))
 
 
-def test_a_shape_with_none_allows_any_length():
+def test_none_in_a_shape_allows_any_length():
     assert finite("x", np.zeros((5, 2)), (None, 2)).shape == (5, 2)
     assert finite("x", [[1.0]], None).shape == (1, 1)
     assert finite("x", 1.0, None).shape == ()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Messages quote names from files and users: short, on one line, without control characters."""
+"""Messages quote names from files and users in short, on one line, without control characters."""
 
 import pytest
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rotations with few decimals are read as the rotations that they round."""
+"""A rotation that was rounded to a few decimals is read as an exact rotation."""
 
 import math
 
@@ -16,7 +16,7 @@ from rbdyn_ros.ros.common.parsing.magnitudes import check_pose
 HALF = math.sqrt(0.5)
 ROUNDED = (0.7071, 0.0, 0.7071, 0.0)
 EXACT = np.array([[0.0, 0.0, 1.0], [0.0, 1.0, 0.0], [-1.0, 0.0, 0.0]])
-#: An eighth of a turn about z, with four decimals.
+#: An eighth of a turn about z, rounded to four decimals.
 EIGHTH = np.array([[0.7071, -0.7071, 0.0], [0.7071, 0.7071, 0.0], [0.0, 0.0, 1.0]])
 
 
@@ -34,7 +34,7 @@ def test_slightly_wrong_quaternions_and_rotation_matrices_are_corrected():
 
 @pytest.mark.parametrize("rotation", [ROUNDED, np.tile(ROUNDED, (2, 1)), EXACT + 1e-4, EIGHTH])
 def test_targets_of_inverse_kinematics_are_normalised(rotation):
-    """The rounded quaternion [0.7071, 0, 0.7071, 0] was once refused."""
+    """A quaternion or matrix with four decimals is accepted."""
     targets, _ = targets_of(None, rotation)
     R = targets[:, 3:].reshape(-1, 3, 3)
     assert R @ R.transpose(0, 2, 1) == pytest.approx(np.tile(np.eye(3), (len(R), 1, 1)), abs=1e-14)
@@ -50,7 +50,7 @@ def test_a_pose_of_the_builder_is_normalised():
         system = rb.SystemBuilder("arm").body("link", rb.shapes.box((1.0, 1.0, 1.0), mass=1.0))
         m = rb.build(system.joint("j", "revolute", "base", "link", origin=rb.Pose(quat=quat)))
         assert m.body_mat[1] == pytest.approx(EXACT.ravel(), abs=1e-15)
-    # a length of 0.99 is beyond rounding: the Pose keeps it, and later checks refuse it
+    # a length of 0.99 is no rounding error: the Pose keeps it, and later checks refuse it
     assert rb.Pose(quat=(0.7, 0.0, 0.7, 0.0)).quat == (0.7, 0.0, 0.7, 0.0)
     assert rb.Pose(quat=(HALF, 0.0, HALF, 0.0)).quat == (HALF, 0.0, HALF, 0.0)
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Long functions that are cut into blocks give the same bits as one function."""
+"""Long functions, which are cut into blocks, compute the same bits as uncut functions."""
 
 import ctypes
 
@@ -23,7 +23,7 @@ NAMES = {"x": "x"}, {"out": "out"}
 
 @pytest.fixture(params=[1, 7, 100])
 def short(request, monkeypatch):
-    """Cut every function into blocks of a few operations."""
+    """Cut every function into blocks of at most `request.param` operations."""
     monkeypatch.setattr(source, "LONGEST_FUNCTION", 0)
     monkeypatch.setattr(source, "LONGEST_BLOCK", request.param)
 
@@ -31,7 +31,7 @@ def short(request, monkeypatch):
 @needs_gcc
 @pytest.mark.usefixtures("short")
 def test_blocks_give_the_bits_of_one_long_function(monkeypatch, tmp_path):
-    """The order of operations is kept, so the bits are the same without contraction."""
+    """Blocks keep the order of operations, so the bits are the same if the compiler keeps it."""
     m = rb.load_urdf(find("ur5_robot.urdf"))
     functions = ("gravity", "forward", "step")
     code = code_of(m, *functions)
@@ -52,7 +52,7 @@ def test_blocks_give_the_bits_of_one_long_function(monkeypatch, tmp_path):
 
 
 def gantry(slides):
-    """Return a chain of slides along different axes."""
+    """Return a chain of prismatic joints along different axes."""
     made = rb.SystemBuilder("gantry", base="b0")
     for k in range(slides):
         box = rb.shapes.box((0.1, 0.2, 0.3), mass=1.0 + k)
@@ -64,7 +64,7 @@ def gantry(slides):
 @needs_gcc
 @pytest.mark.usefixtures("short")
 def test_a_function_without_inputs_is_generated_correctly(tmp_path):
-    """The inertia of slides is constant, and so are their Jacobians and weights."""
+    """The mass matrix, Jacobian and gravity term of prismatic joints do not depend on qpos."""
     m = gantry(5)
     code = code_of(m, "mass_matrix", "jacobian", "gravity", frames=("b5",))
     assert not any(function.program.inputs for function in code.functions)
@@ -76,7 +76,7 @@ def test_a_function_without_inputs_is_generated_correctly(tmp_path):
         ("gravity", "tau", rb.gravity_term(m, d)),
     ):
         found = library.call(name, q)[output]
-        # the trace does the same operations; a compiled kernel can contract some of them
+        # the generated code does the operations of the kernel, which LLVM may contract
         np.testing.assert_allclose(found, expected.ravel(), rtol=1e-13, atol=1e-13)
 
 
@@ -89,7 +89,7 @@ def straight(make):
 @pytest.mark.parametrize("compiler", COMPILERS)
 @pytest.mark.usefixtures("short")
 def test_outputs_may_share_memory_with_inputs(compiler, tmp_path):
-    """The outputs here are an input, a constant, a sine and a select."""
+    """Among the outputs are inputs, a constant, a sine and a select."""
     each = straight(
         lambda x, y, z: [y, x, 2.5, (x * y + z).sin(), (x < y).select(z, x * y), x * y - z]
     )
@@ -110,7 +110,7 @@ def test_outputs_may_share_memory_with_inputs(compiler, tmp_path):
     np.testing.assert_allclose(list(memory), expected, rtol=1e-15)
 
 
-def test_too_small_divisors_and_too_large_constants_are_refused_in_blocks():
+def test_blocks_with_too_small_divisors_or_too_large_constants_are_refused():
     with refused(ModelError, "no-code"):
         blocks_of(straight(lambda x, *_: [x / 1e-40]), *NAMES, FLOAT)
     with refused(ModelError, "no-such-constant"):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Generated files are written completely or not at all; git may convert their line ends."""
+"""All generated files of a folder are written, or none; git may convert their line ends."""
 
 import contextlib
 import resource
@@ -13,7 +13,7 @@ from rbdyn_ros.codegen.folder import files, write
 from rbdyn_ros.errors import ParameterError
 from rbdyn_ros.share import bundled_robot
 
-#: The size limit of a file [bytes]; the header of this robot is smaller, its source is larger.
+#: The size limit of a file [bytes]: the robot's header is smaller, and its source is larger.
 LARGEST = 8192
 
 
@@ -24,21 +24,21 @@ def m():
 
 @contextlib.contextmanager
 def nearly_full(m):
-    """Limit the size of files to LARGEST in a block, as on a disk that is nearly full."""
-    # this also compiles the code
+    """Within a `with` block, limit the size of files to LARGEST, as a nearly full disk does."""
+    # kernels are compiled here, before the limit
     sizes = [len(text) for text in files(code_of(m, "inverse")).values()]
     assert sizes[0] < LARGEST < sizes[1]
     limits = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (LARGEST, limits[1]))
     try:
         yield
-    finally:  # the limit holds only here, because the output of pytest may be a file
+    finally:  # later the limit could stop pytest, whose output may be a file
         resource.setrlimit(resource.RLIMIT_FSIZE, limits)
 
 
 @pytest.fixture
 def old(m, tmp_path):
-    """Return a folder with generated code of one small function."""
+    """Return a folder with generated code for the gravity term."""
     folder = tmp_path / "old"
     write(code_of(m, "gravity"), folder)
     return folder
@@ -68,7 +68,7 @@ def test_an_interrupt_leaves_no_new_folder(m, tmp_path, monkeypatch):
 
 
 def test_converted_line_ends_do_not_count_as_a_change(m, old):
-    """Git may convert line ends; other changes still count."""
+    """Git may convert line ends. Other changes do count."""
     for path in old.iterdir():
         path.write_bytes(path.read_bytes().replace(b"\n", b"\r\n"))
     paths = write(code_of(m, "gravity"), old)

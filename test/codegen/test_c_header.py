@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The comments of a header are correct: axes, gravity, and numbers with all digits."""
+"""The comments in a header name the right axes and gravity, and have numbers with all digits."""
 
 from dataclasses import replace
 
@@ -20,7 +20,7 @@ MOUNTING = (0.1, -0.2, 1 / 3)
 
 
 def said(code):
-    """Return the text of a header, without line ends and stars."""
+    """Return the header of generated code as one line, without the stars of comments."""
     return " ".join(header(code).replace("\n *", "").split())
 
 
@@ -33,7 +33,7 @@ def everything(m, **more):
 
 
 def mounted():
-    """Return the code of an arm with a tilted base."""
+    """Return the generated code for an arm on a tilted base."""
     m = arm()
     m.opt.gravity = mounted_gravity(MOUNTING)
     return replace(everything(m), mounting=MOUNTING)
@@ -74,7 +74,7 @@ def test_the_header_names_the_axes_of_a_gravity_argument(floats, whose):
     assert "9.81" not in text
 
 
-def test_the_header_mentions_only_forces_that_act():
+def test_the_header_mentions_a_force_only_if_the_robot_has_it():
     for function, heavy, passive in (
         ("gravity", True, False), ("bias", True, False), ("inverse", True, True),
         ("forward", True, True), ("step", True, True), ("mass_matrix", False, False),
@@ -112,10 +112,10 @@ def test_the_header_gives_the_axes_of_forces():
 
 
 def test_the_header_names_the_axes_of_free_joint_forces():
-    """The weight is in world axes at the body's origin, its torque in body axes."""
+    """For a free joint, tau has the weight in world axes and the torque about it in body axes."""
     m = arm(floating_base=True)
     d = rb.make_data(m)
-    d.qpos[3:7] = np.array([0.1, 0.5, -0.7, 0.5])  # a unit quaternion
+    d.qpos[3:7] = np.array([0.1, 0.5, -0.7, 0.5])  # the length of this quaternion is 1
     rb.kinematics(m, d)
     tau = rb.gravity_term(m, d)
     weight = -m.body_subtreemass[0] * m.opt.gravity

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Names of any robot become different identifiers, and cannot end a comment."""
+"""The names in any robot become different identifiers of C, and they cannot end a comment."""
 
 import re
 

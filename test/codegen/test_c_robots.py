@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Compare generated C for real robots, and for trees with every joint type, with the engine.
+"""Generated C agrees with the engine for real robots and for trees with every joint type.
 
-The states differ from the states of the generated test, which is tested here too.
+The states differ from those of the generated test, which is also tested here.
 """
 
 import re
@@ -25,7 +25,7 @@ pytestmark = needs_gcc
 
 ALL = ("gravity", "bias", "inverse", "forward", "step", "mass_matrix", "kinematics", "jacobian")
 
-#: Largest relative errors of double and float: the same multiple of their precision.
+#: Allowed relative errors with double and float: the same multiple of the machine precision.
 DOUBLE_ERROR, FLOAT_ERROR = 1e-12, 1e-12 / DOUBLE.eps * FLOAT.eps
 
 ROBOTS = {
@@ -46,7 +46,7 @@ def robot(name, cache={}):  # noqa: B006 - a Model is read-only
 
 
 def states(m, real):
-    """Yield Data in random states that the C type represents exactly, the last beyond limits."""
+    """Yield Data in 3 random states, exact in the C type; the last is beyond joint limits."""
     for seed in range(3):
         d = rb.make_data(m)
         randomise(m, d, seed)
@@ -64,7 +64,7 @@ def exact(array, real):
 
 
 def by_engine(m, given):
-    """Yield each function with its output in C and the engine's result."""
+    """Yield the name of each generated function, the name of its output, the engine's result."""
     d = rb.make_data(m)
     for name in ("qpos", "qvel", "qacc", "qfrc_applied", "xfrc_applied"):
         setattr(d, name, getattr(given, name))
@@ -92,7 +92,7 @@ def compare(name, real, compiler, folder):
     library = Library(code, compiler, folder, "-O0")
     error = DOUBLE_ERROR if real is DOUBLE else FLOAT_ERROR
     for k, given in enumerate(states(m, real)):
-        # the tolerance is twice cond(M) units in the last place
+        # the tolerance is 2 cond(M) units in the last place
         inverting = with_inverse(error, rb.mass_matrix(m, given), real.eps / DOUBLE.eps / 32.0)
         inputs = {x: getattr(given, x) for x in ("qpos", "qvel", "qacc", "qfrc_applied")}
         inputs.update(xfrc_applied=given.xfrc_applied, gravity=m.opt.gravity)
@@ -157,7 +157,8 @@ def test_the_generated_test_passes_and_fails_for_changed_code(ur5, compiler, rea
     text = sources[0].read_text()
     line = next(line for line in text.splitlines() if line.startswith("    tau[1] = "))
     value = line.split()[-1].rstrip(";")
-    for harm in (f"-{value}", f"({value} - {value}) / ({value} - {value})"):  # a wrong sign, NaN
+    # replace a number by its negative and by NaN
+    for harm in (f"-{value}", f"({value} - {value}) / ({value} - {value})"):
         changed = text.replace(line, f"    tau[1] = {harm};", 1)
         assert changed != text
         sources[0].write_text(changed)
@@ -175,7 +176,7 @@ def test_the_code_has_no_state_and_calls_only_sin_and_cos(ur5, tmp_path):
     assert {name for kind, name in symbols if kind == "U"} == {"sin", "cos"}
     ours = {name for kind, name in symbols if kind == "T"}
     assert ours == {f"ur5_{function.name}" for function in ur5.functions}
-    assert {kind for kind, _ in symbols} <= {"U", "T"}, "it has variables"
+    assert {kind for kind, _ in symbols} <= {"U", "T"}, "the code has variables"
 
 
 def test_the_header_compiles_as_cplusplus(ur5, tmp_path):

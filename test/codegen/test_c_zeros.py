@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Inputs that are not arguments are zero and add no operation; tiny constants are zero too."""
+"""Inputs that are not arguments are zero and cause no operation; tiny constants become zero."""
 
 import numpy as np
 import pytest
@@ -16,7 +16,7 @@ from rbdyn_ros.specialization.programs.symbols import SymbolGraph
 
 
 def written(make, real):
-    """Return the statements of the symbol that `make` returns for x[0]."""
+    """Return the C statements that compute the symbol `make(x[0])`."""
     graph = SymbolGraph()
     outputs = {"out": [make(graph.enter(("input", "x", 0)))]}
     straight = program(graph, outputs, fused=False)
@@ -39,7 +39,7 @@ def test_robots_without_dofs_are_refused():
 
 @pytest.mark.parametrize("value", [1e-39, -1e-39, 1e-45, -1e-300])
 def test_tiny_constants_become_zero(value):
-    """Rounding errors of robot files, raised to the fourth power, are below the smallest float."""
+    """The fourth power of a rounding error in a robot file is below the smallest float."""
     assert FLOAT.constant(value) == "0.0F"
     assert float(DOUBLE.constant(value).strip("()")) == value
     assert written(lambda x: x * value, FLOAT)[-1] == "out[0] = t0;"

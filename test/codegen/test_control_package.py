@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The controller of a generated package agrees with arm_controller, state by state."""
+"""For each state the controller of a generated package agrees with arm_controller."""
 
 import subprocess
 from pathlib import Path
@@ -42,8 +42,8 @@ pytestmark = needs_gxx
 BENT = np.array([0.3, 0.6, 0.4, -0.7, 0.5, 0.4, 0.2])
 H = 0.001
 RACE = Path(__file__).parents[1] / "support/fault_text.cpp"
-#: Allowed difference, relative to the largest effort: sums of a thousand terms may be added in
-#: another order.
+#: Allowed difference relative to the largest effort, because the two may add a thousand terms in
+#: different orders.
 ROUNDING = 1e-11
 
 
@@ -59,7 +59,7 @@ def code(m, tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def partial(m, tmp_path_factory):
-    """Return the code of an arm with acceleration limits, without control of the third joint."""
+    """Return code for an arm with acceleration limits, whose third joint is not controlled."""
     effort = m.jnt_effort.copy()
     effort[m.dof_jntid[2]] = 0.0
     gains = np.where(m.jnt_dofnum == 1, 40.0, m.jnt_acceleration)
@@ -69,7 +69,7 @@ def partial(m, tmp_path_factory):
 
 
 def corrupted(rng, q, v, limits):
-    """Return a state unchanged, moved near a limit, or with a false number."""
+    """Return a copy of q and v: unchanged, with a joint near a limit, or with a false number."""
     q, v, k = q.copy(), v.copy(), int(rng.integers(len(limits.names)))
     dof = limits.dofs[k]
     kind = rng.integers(12)
@@ -87,7 +87,7 @@ def corrupted(rng, q, v, limits):
 
 
 def sequence(rng, limits, nv):
-    """Yield states and the times between them: a motion with some false states."""
+    """Yield (q, v, time since the last state [s]) of a random motion; some states are false."""
     q, v = 0.5 * rng.uniform(-1.0, 1.0, nv), rng.uniform(-1.0, 1.0, nv)
     for _ in range(60):
         step = float(rng.choice([1e-3, 4e-3, 1e-2, 0.05], p=[0.7, 0.15, 0.1, 0.05]))
@@ -97,7 +97,7 @@ def sequence(rng, limits, nv):
 
 
 @pytest.mark.parametrize("which", ["code", "partial"])
-def test_the_gate_judges_states_as_the_gate_of_arm_controller(which, request):
+def test_the_gate_checks_states_like_arm_controller(which, request):
     code = request.getfixturevalue(which)
     m, rng, found = code.package.code.m, np.random.default_rng(3), []
     limits = code.package.limits.tightened(1.0, 1.0, 0.0, power_limit=30.0)
@@ -124,7 +124,7 @@ def test_the_gate_judges_states_as_the_gate_of_arm_controller(which, request):
 
 
 @pytest.mark.parametrize("which", ["code", "partial"])
-def test_the_gate_limits_efforts_as_the_gate_of_arm_controller(which, request):
+def test_the_gate_limits_efforts_like_arm_controller(which, request):
     code = request.getfixturevalue(which)
     m, limits, rng = code.package.code.m, code.package.limits, np.random.default_rng(4)
     settings, n = GateSettings(blend_time=0.05), len(limits.names)
@@ -149,7 +149,7 @@ def test_the_gate_limits_efforts_as_the_gate_of_arm_controller(which, request):
 
 
 class Pair:
-    """A Controller and a generated loop, both armed at rest, which get the same states."""
+    """A Controller and a generated controller, armed at rest, which get the same states."""
 
     def __init__(self, code, mode, compensates=False, friction=0.0, **settings):
         m = self.m = code.package.code.m
@@ -171,18 +171,18 @@ class Pair:
         return self.controller.on_state(self.names, q, v, effort, self.now, self.now)
 
     def __call__(self, q, v, reference=None):
-        """Send a state to both controllers, compare their answers, and return the efforts."""
+        """Send a state to both controllers; assert equal answers; return the efforts or None."""
         self.now += round(H * NANOSECONDS)
         return self.compared(self.python(q, v), self.native.update(q, v, H, reference))
 
     def without_state(self, q):
-        """Let time pass without a state, and compare the answers."""
+        """Let a period pass without a state; assert equal answers; return the efforts or None."""
         self.now += round(H * NANOSECONDS)
         expected = self.controller.on_watch(self.now)
         return self.compared(expected, self.native.update(q, 0.0 * q, H, readable=False))
 
     def compared(self, expected, answer):
-        """Compare the answers, and return the efforts, or None if there are none."""
+        """Assert that both answers are equal; return the efforts, or None without efforts."""
         if expected is None:
             assert answer != EFFORTS
             return None
@@ -195,7 +195,7 @@ class Pair:
 
 
 def plant(m, d, effort, limits, push=0.0):
-    """Step the arm under efforts of its controlled joints."""
+    """Step the arm with efforts for controlled joints, and a push on the first of them."""
     full = gravity_term(m, d)
     full[limits.dofs] = effort
     full[limits.dofs[0]] += push
@@ -204,9 +204,9 @@ def plant(m, d, effort, limits, push=0.0):
 
 
 def rough_plant(m):
-    """Return the arm with its friction, of which the controllers compensate half."""
+    """Return the Model with friction, of which the controllers compensate half."""
     rough = m.replaced()
-    # with smooth friction the states of an arm at rest still differ from tick to tick
+    # with smooth friction no two states of an arm at rest are equal, so none seems frozen
     rough.opt.passive, rough.opt.exact_stops = True, False
     return rough
 
@@ -214,7 +214,7 @@ def rough_plant(m):
 @pytest.mark.parametrize("which", ["code", "partial"])
 @pytest.mark.parametrize("mode", ["gravity", "computed_torque", "impedance"])
 def test_the_generated_loop_sends_the_efforts_of_arm_controller(which, mode, request):
-    """A push moves the arm. A harder push in another mode is a fault; then the arm is held."""
+    """A push moves the arm, the mode changes twice, and a harder push is a fault."""
     code = request.getfixturevalue(which)
     pair = Pair(code, mode, friction=0.5, tracking_tolerance=0.5)
     rough = rough_plant(pair.m)
@@ -241,8 +241,8 @@ def test_the_generated_loop_sends_the_efforts_of_arm_controller(which, mode, req
 
 
 @pytest.mark.parametrize("lie", ["velocity_sign", "frozen", "swapped", "position_drift"])
-def test_an_arm_with_false_states_is_braked_as_by_arm_controller(code, lie):
-    """Both controllers brake by the same velocity until both are silent."""
+def test_an_arm_with_false_states_brakes_as_under_arm_controller(code, lie):
+    """Both controllers brake with the same efforts until both are silent."""
     pair, d = Pair(code, "gravity"), rb.make_data(code.package.code.m)
     d.qpos[:] = BENT
     for _ in range(150):
@@ -264,8 +264,8 @@ def test_an_arm_with_false_states_is_braked_as_by_arm_controller(code, lie):
 
 @pytest.mark.parametrize("missing", [40, 60, 300])
 @pytest.mark.parametrize("mode", ["gravity", "computed_torque"])
-def test_an_arm_whose_states_are_missing_coasts_as_by_arm_controller(code, mode, missing):
-    """Missing states last for 40 ms between other states, for 60 ms, or for ever."""
+def test_an_arm_without_states_coasts_as_under_arm_controller(code, mode, missing):
+    """States are missing for 40 ms, for 60 ms, or from then on (300)."""
     pair = Pair(code, mode, friction=0.5, tracking_tolerance=0.5)
     rough = rough_plant(pair.m)
     d = rb.make_data(rough)
@@ -322,7 +322,7 @@ def test_a_robot_that_compensates_its_gravity_gets_efforts_without_it(code):
 
 
 def test_pd_gravity_is_impedance_without_feedforward(code):
-    """The package has its own name for the mode."""
+    """pd_gravity is a mode of the package only."""
     pair = Pair(code, "impedance", feedforward=False)
     pair.native.set_mode("pd_gravity")
     pair.controller._blend()
@@ -331,7 +331,7 @@ def test_pd_gravity_is_impedance_without_feedforward(code):
 
 
 def growing(k):
-    """The speed stays below the limits; after 0.1 s a push may accelerate the arm 1.5 times."""
+    """After 0.1 s a push increases the speed, which stays below the limits."""
     return BENT, np.full(7, 1.4 if k <= 100 else 1.8)
 
 
@@ -345,7 +345,7 @@ def not_resting(k):
 
 
 def moved_away(k):
-    """The arm rests for 0.15 s and is then slowly led away."""
+    """The arm rests for 0.15 s and is then slowly moved away."""
     return BENT + 1e-3 * max(0, k - 150), np.full(7, 0.0 if k < 150 else 1.0)
 
 
@@ -355,7 +355,7 @@ def struck(k):
 
 @pytest.mark.parametrize("motion", [growing, faster, not_resting, moved_away, struck])
 def test_efforts_end_after_a_failed_brake_as_in_arm_controller(code, motion):
-    """The last efforts hold the arm; no other efforts follow."""
+    """The last efforts hold the arm, and then both controllers are silent."""
     m, settings = code.package.code.m, settings_of()
     ending = Stopping(Arm(m), settings, code.package.limits)
     native = CppEnding(code, settings)
@@ -380,7 +380,7 @@ def started(code, mode="gravity", simulated=False, **settings):
 
 
 def test_the_efforts_end_after_blind_time_of_invalid_states(code):
-    """The arm brakes without states for blind_time, then no effort is sent."""
+    """Without valid states the arm brakes for blind_time; then no efforts are sent."""
     still = np.zeros(7)
     for wrong in (np.nan, np.inf, 1e9):
         native = started(code)
@@ -397,7 +397,7 @@ def test_an_unreadable_state_is_a_fault_when_it_is_old(code):
     answers = [native.update(BENT, still, H, readable=False) for _ in range(timeout)]
     late = round(LATENCY / H)
     assert set(answers[:late]) == {KEEP}
-    assert set(answers[late:]) == {EFFORTS}  # the arm coasts
+    assert set(answers[late:]) == {EFFORTS}  # efforts for a predicted state
     assert native.fault == ("", False)
     assert native.update(BENT, still, 2 * H, readable=False) == EFFORTS
     assert native.fault == ("age", True)
@@ -406,7 +406,7 @@ def test_an_unreadable_state_is_a_fault_when_it_is_old(code):
     assert native.phase == "braking"  # a valid state is accepted again
 
 
-def test_too_long_a_pause_between_updates_is_a_fault(code):
+def test_a_long_pause_between_updates_is_a_fault(code):
     native, still = started(code), np.zeros(7)
     assert native.update(BENT, still, 0.079) == EFFORTS
     assert native.fault == ("", False)
@@ -416,7 +416,7 @@ def test_too_long_a_pause_between_updates_is_a_fault(code):
 
 
 def test_a_blind_arm_gets_no_efforts_after_a_pause(code):
-    """The arm can have moved, so not even the last efforts are sent."""
+    """The arm may have moved during the pause, so not even the last efforts are sent."""
     native, still = started(code, blind_time=0.5), np.zeros(7)
     for _ in range(100):
         assert native.update(BENT * np.nan, still, H) == EFFORTS
@@ -427,7 +427,7 @@ def test_a_blind_arm_gets_no_efforts_after_a_pause(code):
 
 @pytest.mark.parametrize("readable", [False, True])
 def test_a_pause_of_the_updates_ends_the_start_up_test(code, readable):
-    """The controller reports the cause and sends nothing more; it may be started again."""
+    """The controller reports the reason and sends no efforts; it may be started again."""
     native, still = started(code, start_up_test=True), np.zeros(7)
     held = Arm(code.package.code.m).gravity_effort(BENT, np.empty(7))
     assert native.update(BENT, still, H, effort=held) == EFFORTS
@@ -445,7 +445,7 @@ def test_a_pause_of_the_updates_ends_the_start_up_test(code, readable):
 
 
 def test_a_false_state_that_repeats_stays_rejected(code):
-    """The false position stays rejected after 0.15 s, when the joints could be there."""
+    """The false position stays rejected even when the joints have had time to reach it."""
     for lies, phase in ((150, "blind"), (1, "braking")):
         native, still = started(code), np.zeros(7)
         for _ in range(lies):
@@ -497,7 +497,7 @@ def test_measured_efforts_that_are_not_finite_are_a_fault(code):
 
 
 def test_a_blind_arm_is_braked_by_a_predicted_state(code):
-    """A moving arm whose states fail comes nearly to rest within blind_time."""
+    """A moving arm whose states become NaN comes nearly to rest within blind_time."""
     m, limits = code.package.code.m, code.package.limits
     native, d = started(code, gravity_damping=0.0), rb.make_data(m)
     d.qpos[:], d.qvel[:] = BENT, 0.0
@@ -519,7 +519,7 @@ def test_the_arm_follows_references_and_a_tracking_error_is_a_fault(code):
         native.update(reference[0].copy(), np.full(7, 1.0), H, reference)
     assert native.fault == ("", False)
     assert native.event() == 0
-    for k in range(60):  # the arm lags behind its target
+    for k in range(60):  # the reference moves away from the arm
         reference[0] += 2e-3
         native.update(BENT + 0.1 + 1e-3 * k, np.full(7, 1.0), H, reference)
     assert native.fault == ("tracking", False)
@@ -531,7 +531,7 @@ def test_the_arm_follows_references_and_a_tracking_error_is_a_fault(code):
     [(0.05, 1, 0.05), (0.06, 1, 0.0), (-1.5, 1, 0.0), (0.06, 10, 0.06), (0.5, 20, 0.05)],
 )
 def test_the_arm_does_not_follow_a_reference_that_jumps(code, mode, jump, updates, moved):
-    """A reference can start up to 0.05 rad away, and the joint moves at up to 2.175 rad/s."""
+    """A reference may jump by 0.05 rad, and must not be faster than the joint's 2.175 rad/s."""
     native, d = started(code, mode), rb.make_data(code.package.code.m)
     d.qpos[:] = BENT
     reference = np.stack([BENT, np.zeros(7), np.zeros(7)])
@@ -555,7 +555,7 @@ def test_the_arm_does_not_follow_impossible_references(code, row):
     np.testing.assert_allclose(native.effort, before, atol=1e-9)
 
 
-def test_an_arm_does_not_start_in_states_in_which_arm_controller_does_not_arm(code):
+def test_the_controller_does_not_start_in_states_in_which_arm_controller_does_not_arm(code):
     m, limits = code.package.code.m, code.package.limits
     still = np.zeros(7)
     held = Arm(m).gravity_effort(BENT, np.empty(7))
@@ -575,12 +575,13 @@ def test_an_arm_does_not_start_in_states_in_which_arm_controller_does_not_arm(co
     assert stiff.start(BENT, still, held, "computed_torque") == 9
     assert stiff.start(BENT, still, held, "gravity") == 0
     stiff.update(BENT, still, H)
-    assert stiff.set_mode("computed_torque") == "gravity"  # the refused mode must not start later
+    # the refused mode must not become active later
+    assert stiff.set_mode("computed_torque") == "gravity"
     assert stiff.event() == 9
     assert native.phase == "disarmed"
     native.start(BENT, still, held, "gravity")
     native.update(BENT, 5.0 * joint, H)
-    assert native.set_mode("impedance") == "impedance"  # the mode of the next start
+    assert native.set_mode("impedance") == "impedance"  # this is the mode after the next start
     assert native.phase == "braking"
     native.stop()
     assert (native.phase, native.fault) == ("disarmed", ("velocity", False))
@@ -591,7 +592,7 @@ def test_an_arm_does_not_start_in_states_in_which_arm_controller_does_not_arm(co
 
 
 def test_a_refused_mode_does_not_change_the_gains_of_the_present_mode(code):
-    """The gains still belong to the inertia at the start of the present mode."""
+    """The gains stay those for the inertia when the present mode started."""
     held, efforts = Arm(code.package.code.m).gravity_effort(BENT, np.empty(7)), []
     for asked in (False, True):
         native = CppArm(code, settings_of(gravity_damping=1e4), GateSettings())
@@ -625,7 +626,7 @@ def test_only_controllable_joints_are_commanded(partial):
 
 
 def rows(tree, path=""):
-    """Yield the full names of parameters and their rows in generate_parameter_library's file."""
+    """Yield full name and description of each parameter in generate_parameter_library's file."""
     for name, row in tree.items():
         if "type" in row:
             yield path + name, row
@@ -634,7 +635,7 @@ def rows(tree, path=""):
 
 
 def test_reading_a_fault_during_updates_causes_no_data_race(code, tmp_path):
-    """The thread sanitizer ends the program with an error if it sees a race."""
+    """The thread sanitizer ends the program with an error if it detects a race."""
     folder = tmp_path / "my_arm"
     write(code.package, folder)
     made, program = tmp_path / "code.o", tmp_path / "race"

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A generated package builds with an installed ros2_control, and its controller runs.
+"""A generated package builds with ros2_control, and its controller runs.
 
-Source an installation with controller_interface and generate_parameter_library to run this.
+To run these tests, source an installation with controller_interface and
+generate_parameter_library.
 """
 
 import json
@@ -25,8 +26,8 @@ MISSING = [
 ]
 TOOLS = [name for name in ("cmake", "g++") if shutil.which(name) is None]
 ALONE = Path(__file__).parents[1] / "support" / "controller_alone.cpp"
-#: Builds the program that runs the controller. Libraries of ROS from PyPI use symbols of Python,
-#: which the program does not need.
+#: Builds the program that runs the controller. ROS libraries from PyPI have undefined symbols of
+#: Python, which the program does not need.
 CMAKE = """
 cmake_minimum_required(VERSION 3.16)
 project(alone C CXX)
@@ -47,7 +48,7 @@ pytestmark = [
 
 
 def run(*words, **more):
-    """Run a program and return its output; fail with the output on an error."""
+    """Run a program and return its output; fail and show the output if its status is not 0."""
     done = subprocess.run(
         list(map(str, words)), capture_output=True, text=True, timeout=1200, check=False, **more
     )
@@ -62,7 +63,7 @@ def build(source, folder, *more):
 
 @pytest.fixture(scope="module")
 def workspace(tmp_path_factory):
-    """Return a folder with the package `my_arm`, its installation and the program `alone`."""
+    """Return a folder in which the package `my_arm` and the program `alone` are built."""
     folder = tmp_path_factory.mktemp("workspace")
     write(package_of(rb.load_urdf(bundled_robot("seven_dof_arm"))), folder / "my_arm")
     tested = shutil.which("gtest-config") or any(
@@ -85,7 +86,7 @@ def test_the_package_passes_its_own_tests(workspace):
 
 
 def alone(workspace, *words):
-    """Return the lines that the program `alone` prints about the controller."""
+    """Run the program `alone` with arguments; return what it reports about the controller."""
     there = {
         name: os.pathsep.join([str(workspace / "install" / tail), os.environ.get(name, "")])
         for name, tail in (("AMENT_PREFIX_PATH", ""), ("LD_LIBRARY_PATH", "lib"))
@@ -110,7 +111,9 @@ def test_references_are_followed_without_allocations(mode, workspace):
 
 
 def test_an_encoder_that_jumps_ends_in_errors_of_the_controller(workspace):
-    """The arm brakes without states for 0.2 s; then a controller manager would deactivate the
+    """For 0.2 s the arm brakes without states.
+
+    Then each update returns an error, upon which a controller manager would deactivate the
     controller.
     """
     found = alone(workspace, "computed_torque", "chained", "jump")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""FMUs of robots are checked and simulated by fmpy, and compared with the C and with rb.step."""
+"""fmpy validates and simulates FMUs of robots; they agree with generated C and with rb.step."""
 
 import platform
 import shutil
@@ -30,7 +30,7 @@ pytestmark = needs_gcc
 VERSIONS = ("2.0", "3.0")
 ROBOTS = {
     "arm": lambda: rb.load_urdf(bundled_robot("seven_dof_arm")),
-    "panda": lambda: rb.load_urdf(find("panda.urdf")),  # one finger follows the other
+    "panda": lambda: rb.load_urdf(find("panda.urdf")),  # one finger is a mimic joint
     "anymal": lambda: rb.load_urdf(find("anymal.urdf"), floating_base=True),
 }
 STEPS = 200
@@ -38,12 +38,12 @@ STEPS = 200
 
 def robot(name):
     m = ROBOTS[name]()
-    m.opt.exact_stops = False  # as in the code, limits are springs and friction is smooth
+    m.opt.exact_stops = False  # generated code has springs as joint limits, and smooth friction
     return m
 
 
 class Slave:
-    """An FMU that runs in this process."""
+    """An FMU that fmpy runs in this process."""
 
     def __init__(self, path, version, folder):
         self.description = fmpy.read_model_description(path)
@@ -90,7 +90,7 @@ class Slave:
 
 @pytest.fixture(scope="module")
 def slaves(tmp_path_factory):
-    """Yield a function that makes a Slave: slaves(m, version)."""
+    """Yield a function of a Model and a version of FMI that returns a Slave."""
     made = []
 
     def make(m, version):
@@ -108,7 +108,7 @@ def slaves(tmp_path_factory):
 
 @pytest.mark.parametrize("version", VERSIONS)
 @pytest.mark.parametrize("name", ROBOTS)
-def test_an_fmu_is_valid_and_has_the_bits_of_the_c_and_the_motion_of_the_engine(
+def test_an_fmu_has_the_bits_of_the_c_code_and_the_motion_of_the_engine(
     slaves, tmp_path, name, version
 ):
     m = robot(name)
@@ -129,13 +129,13 @@ def test_an_fmu_is_valid_and_has_the_bits_of_the_c_and_the_motion_of_the_engine(
         rb.step(m, d)
         assert slave.get("q.").tobytes() == state["qpos"].tobytes()
         assert slave.get("v.").tobytes() == state["qvel"].tobytes()
-    # rounding grows with the motion; a wrong sign or order causes errors of at least 1e-3
+    # rounding errors grow with time; a wrong sign or order would cause errors above 1e-3
     assert np.abs(state["qpos"] - d.qpos).max() < 1e-9
     assert np.abs(state["qvel"] - d.qvel).max() < 1e-7
 
 
 @pytest.mark.parametrize("version", VERSIONS)
-def test_fmpy_validates_and_simulates_an_fmu_of_the_command(tmp_path, capsys, version):
+def test_fmpy_validates_and_simulates_an_fmu_from_the_command(tmp_path, capsys, version):
     path = tmp_path / "arm.fmu"
     with pytest.raises(SystemExit) as ended:
         main(["codegen", str(bundled_robot("seven_dof_arm")), "--fmi", version, "-o", str(path)])
@@ -175,7 +175,7 @@ def test_a_step_that_is_not_a_whole_number_of_timesteps_is_refused(slaves, versi
 
 
 @pytest.mark.parametrize("version", VERSIONS)
-def test_a_saved_state_continues_with_the_same_bits(slaves, version):
+def test_a_restored_simulation_continues_with_the_same_bits(slaves, version):
     m = robot("arm")
     slave = slaves(m, version)
     slave.begin(m.qpos0, np.full(m.nv, 0.3))

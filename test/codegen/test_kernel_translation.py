@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Kernels in C++ compute the same as in Python; unsupported Python is refused with its line."""
+"""Kernels translated to C++ return what they return in Python; errors name the line."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def spread(rows: Matrix, k: int) -> None:
 
 
 def everything(x: Vector, rows: Matrix, order: Ints, t: float) -> float:
-    """Use each feature of Python that is translated."""
+    """Use each feature of Python that can be translated."""
     place, most = largest(x, t)
     total = 0.0
     for k in order:
@@ -219,7 +219,7 @@ def unknown(x: Vector) -> float:
         (unknown, 1, "`np.linalg.norm(x)`"),
     ],
 )
-def test_unsupported_python_is_refused_with_its_line(kernel, line, part):
+def test_the_error_about_unsupported_python_names_the_line(kernel, line, part):
     number = kernel.__code__.co_firstlineno + line
     with pytest.raises(NotImplementedError) as refusal:
         Translation([kernel], {})

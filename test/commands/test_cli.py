@@ -86,7 +86,7 @@ def test_a_missing_file_is_refused_with_the_nearest_name():
     assert done.stderr.count("\n") == 1
 
 
-def test_a_finding_is_reported_once(tmp_path):
+def test_each_finding_is_reported_once(tmp_path):
     file = tmp_path / "odd.urdf"
     file.write_text(
         '<robot name="r"><link name="a"/><link name="b"><inertial><mass value="1"/>'
@@ -133,7 +133,7 @@ def test_check_reads_a_mechanism(linkage):
     assert found["loops"][0]["cycle"] == ["J4", "J1", "J2", "J3"]
 
 
-def test_check_refuses_a_mechanism_with_lines(tmp_path):
+def test_errors_of_a_mechanism_name_their_lines(tmp_path):
     file = tmp_path / "linkage.yaml"
     file.write_text(LINKAGE.replace("child: rod", "child: rot"))
     done = _rbdyn("check", str(file))
@@ -173,7 +173,7 @@ def test_an_unwritable_graph_is_refused(linkage, picture):
     assert done.stderr.startswith("rbdyn check --graph: ")
     assert done.stderr.count("\n") == 1
     assert f"'{picture}'" in done.stderr
-    assert "spanning tree" in done.stdout  # the robot itself has no error
+    assert "spanning tree" in done.stdout  # the robot has no error, so the report is printed
 
 
 def test_a_graph_without_the_plot_extra_is_refused(linkage):
@@ -189,7 +189,7 @@ def test_a_graph_without_the_plot_extra_is_refused(linkage):
     assert done.stderr.count("\n") == 1
 
 
-def test_import_registers_joint_types_of_the_user(tmp_path):
+def test_the_option_import_registers_joint_types_of_the_user(tmp_path):
     joints, mechanism = tmp_path / "joints.py", tmp_path / "lift.yaml"
     joints.write_text(
         "import rbdyn_ros as rb\n"

@@ -67,7 +67,7 @@ def test_fix_writes_nothing_while_an_element_is_broken(check):
     assert {"unknown-version", "missing-attribute"} & {f["code"] for f in report["findings"]}
 
 
-def test_fix_removes_a_collision_of_an_unknown_shape(check):
+def test_fix_removes_a_collision_element_with_an_unknown_shape(check):
     text = robot("<collision><geometry><cone/></geometry></collision>")
     status, report, file = check(text, "--fix")
     assert (status, report["ok"]) == (0, True)

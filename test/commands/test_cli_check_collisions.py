@@ -19,10 +19,12 @@ velocity="1"/></joint>"""
 LINKS = {"base": (0.0, 0.1), "arm": (0.5, 0.1), "hand": (1.0, 0.1), "hook": (0.0, 0.1),
          "bulk": (0.0, 2.0), "far": (0.0, 0.01)}  # fmt: skip
 JOINTS = [
-    ("base", "arm", "0 0 0", -1, 1),  # this joint moves a ball on a circle of 0.5 m about the base
-    ("arm", "hand", "0 0 0", -3, 3),  # and this joint a ball on 1 m: no ball reaches the base
-    ("arm", "hook", "0 0 1", -1, 1),  # this joint is where the hand is at 0
-    ("base", "bulk", "0 0 0", 0, 0.1),  # all balls are inside this box
+    # this joint moves a ball on a circle with a radius of 0.5 m about the base
+    ("base", "arm", "0 0 0", -1, 1),
+    # this joint moves a ball on a circle of 1 m about the arm's axis
+    ("arm", "hand", "0 0 0", -3, 3),
+    ("arm", "hook", "0 0 1", -1, 1),  # at 0 the ball of the hand is at this joint
+    ("base", "bulk", "0 0 0", 0, 0.1),  # this ball contains all other balls but `far`
     ("base", "far", "0 9 0", 0, 0.1),
 ]
 URDF = "\n".join(
@@ -31,7 +33,7 @@ URDF = "\n".join(
     + [JOINT.format(a=a, b=b, xyz=xyz, low=low, high=high) for a, b, xyz, low, high in JOINTS]
     + ["</robot>"]
 )
-#: Share of the angles up to 3 rad at which the balls of hand and hook overlap: below 2 asin(0.1).
+#: Share of samples in which hand and hook overlap: angles below 2 asin(0.1), of up to 3 rad.
 PART = 0.2003 / 3.0
 
 
@@ -66,7 +68,7 @@ def test_pairs_that_always_never_and_sometimes_overlap_are_listed(robot):
 
 
 def test_links_that_are_apart_at_the_start_are_not_listed_as_always_overlapping(robot):
-    """At zero the hook is half a turn away, so it overlaps the hand only in other poses."""
+    """At zero the hook is a quarter turn away, so it overlaps the hand only in other poses."""
     robot.write_text(URDF.replace('"to hook" type="revolute"><origin xyz="0 0 1"',
                                   '"to hook" type="revolute"><origin xyz="1 0 0"'))  # fmt: skip
     found = checked(robot, "--collisions")
@@ -86,8 +88,9 @@ def test_collisions_are_in_the_text_and_only_with_the_option(robot):
 
 
 def test_only_links_that_a_joint_connects_are_adjacent(robot, tmp_path):
-    """A gripper that is fixed to the hand is part of its body: it may overlap the arm."""
-    grip = LINK.format(name="grip", z=0.5, r=0.1)  # fixed to the hand, half way to the arm's axis
+    """A gripper is fixed to the hand. No joint connects it with the arm, which it overlaps."""
+    # in the middle of the hand, where the arm's ball is
+    grip = LINK.format(name="grip", z=0.5, r=0.1)
     fixed = '<joint name="f" type="fixed"><parent link="hand"/><child link="grip"/></joint>'
     robot.write_text(URDF.replace("</robot>", f"{grip}{fixed}</robot>"))
     found = checked(robot, "--collisions")
@@ -108,7 +111,7 @@ def test_only_links_that_a_joint_connects_are_adjacent(robot, tmp_path):
 def test_pairs_across_unlimited_joints_are_not_listed_as_never_overlapping(
     kind, group, other, robot
 ):
-    """The samples of a mobile arm are within 1 m; the prismatic joint has limits."""
+    """Poses of an unlimited joint are sampled only within 1 m; the prismatic joint has limits."""
     robot.write_text(URDF.replace('"to arm" type="revolute"', f'"to arm" type="{kind}"'))
     srdf = robot.with_suffix(".srdf")
     found = checked(robot, "--collisions", "--write-srdf", srdf)
@@ -126,18 +129,18 @@ def test_equal_seeds_draw_equal_samples(robot):
     assert one["default"] != other["default"]
 
 
-def test_the_srdf_is_read_again_and_leaves_nothing_to_check(robot, tmp_path):
+def test_with_the_written_srdf_no_pairs_are_left_to_check(robot, tmp_path):
     srdf = tmp_path / "bot.srdf"
     done = run("check", robot, "--samples", "100", "--write-srdf", srdf)
     assert (done.returncode, done.stderr) == (0, "")
     assert srdf.read_text().count("<disable_collisions") == 15
     assert 'link1="hand" link2="hook" reason="Default"' in srdf.read_text()
     m = rb.load_urdf(robot, contact=rb.Contact(obstacles=()))
-    assert m.ndistance == 0  # the SRDF was found beside the robot
+    assert m.ndistance == 0  # the SRDF beside the robot was read
     assert [f.severity for f in m.findings if f.code == "unknown-link"] == []
     again = run("check", robot, "--samples", "100", "--write-srdf", srdf, "--overwrite")
     assert again.returncode == 0
-    assert srdf.read_text().count("<disable_collisions") == 15  # the old file was not read
+    assert srdf.read_text().count("<disable_collisions") == 15  # the old SRDF was not used
 
 
 def test_an_existing_srdf_is_not_overwritten_without_the_option(robot, tmp_path):
@@ -195,7 +198,7 @@ def test_names_are_escaped_in_a_written_srdf(robot, tmp_path):
     assert [f.found for f in m.findings if f.code == "srdf"] == ["15"]
 
 
-def test_pairs_with_obstacles_are_not_sampled():
+def test_pairs_of_a_link_and_an_obstacle_are_not_sampled():
     system = (
         rb.SystemBuilder("s", base="world")
         .body("ball", rb.shapes.box((0.1, 0.1, 0.1), mass=1.0))

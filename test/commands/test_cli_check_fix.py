@@ -37,7 +37,7 @@ def joint(inner, kind="revolute"):
 LIMIT = '<limit lower="-1" upper="2" effort="3" velocity="4"/>'
 OPEN = '<limit lower="-1" upper="2"/>'
 
-#: By flaw: the file, the flags, and the repaired text.
+#: For each flaw: the file, the flags, and a part of the repaired text.
 REPAIRS = {
     "no limit": (robot(joint("")), [], 'type="continuous"'),
     "no effort": (robot(joint(OPEN)), [], '<robot name="r" version="1.2">'),
@@ -76,7 +76,7 @@ def test_a_repaired_file_loads_as_repaired(name, tmp_path):
         (robot(joint(LIMIT).replace('"a"', '"x"')), []),
         (robot(joint(LIMIT), '<visual name="a"><b>'), []),
         ('<!DOCTYPE robot [<!ENTITY e SYSTEM "/etc/passwd">]>' + robot(joint("")), []),
-        # this attribute would rotate the frame in a newer version of URDF
+        # in a newer version of URDF this attribute would rotate the frame
         (robot(joint('<origin quat_xyzw="0 0 1 0"/>' + OPEN)), []),
         (robot(joint(OPEN), version=' version="2.0"'), []),
     ],
@@ -168,7 +168,7 @@ def test_a_repair_keeps_the_encoding_and_line_ends(tmp_path):
     assert fixed.count(b"\r\n") == fixed.count(b"\n") == text.count("\n")
 
 
-def test_sarif_has_the_findings(tmp_path, monkeypatch):
+def test_sarif_output_has_all_findings(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     file = tmp_path / "r 1.urdf"
     file.write_text(robot(joint(LIMIT + '<mimic joint="x"/><calibration/>')))

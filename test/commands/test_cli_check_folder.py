@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`rbdyn check FOLDER`: a verdict on each robot file below a folder."""
+"""`rbdyn check FOLDER` gives a verdict on each robot file below a folder."""
 
 import json
 import os
@@ -22,7 +22,7 @@ FILES = {
     "deep/robot.xml": SOUND,
     "mechanism.yaml": "rbdyn_mechanism: 1\nbase: base\nlinks: {base: }\njoints: {}\n",
 }
-#: Files that are not robots, or that are parts of other files.
+#: Files in the folder that are not robots, or that other files include.
 OTHERS = {
     "package.xml": "<package/>",
     "part.xml": "<mujocoinclude/>",
@@ -37,7 +37,7 @@ OTHERS = {
 
 @pytest.fixture
 def folder(tmp_path):
-    """Return a function that fills a folder with files."""
+    """Return a function that writes files into a folder and returns it."""
 
     def fill(files):
         for name, text in files.items():

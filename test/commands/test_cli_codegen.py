@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The command `rbdyn codegen`: its files, output and refusals."""
+"""The command `rbdyn codegen` writes files, prints what it wrote, and reports errors."""
 
 import pytest
 from support.c_compilers import COMPILERS, STRICT, needs_gcc
@@ -20,7 +20,7 @@ LIMIT = '<limit lower="-1" upper="1" effort="9" velocity="9"/>'
 
 
 def text_of(robot, joints):
-    """Return the URDF of a chain with these joints and numbered links."""
+    """Return the URDF of a chain with these names of robot and joints, and numbered links."""
     links = "".join(f'<link name="{k} */">{BRICK}</link>' for k in range(len(joints) + 1))
     chain = "".join(
         f'<joint name="{name}" type="revolute"><parent link="{k} */"/><child link="{k + 1} */"/>'
@@ -31,7 +31,7 @@ def text_of(robot, joints):
 
 
 def check(folder, compiler="gcc", *more):
-    """Compile the files of a folder without a warning, and run its test."""
+    """Compile the C files of a folder without warnings; run the test and return its output."""
     sources = sorted(folder.glob("*.c"))
     run_program(compiler, *STRICT, *more, "-O0", *sources, "-lm", "-o", folder / "program")
     return run_program(folder / "program")
@@ -70,7 +70,7 @@ def test_all_options_work_together(compiler, precision, tmp_path):
 
 @needs_gcc
 def test_gravity_mounting_and_friction_change_the_code(tmp_path):
-    """Gravity and mounting change constants; without friction there are fewer operations."""
+    """Gravity and mounting change constants. Without friction the code has fewer operations."""
     base = ("codegen", ARM, "--functions", "gravity,inverse")
     usual = run(*base, "-o", tmp_path / "a").stdout.splitlines()[-1]
     for k, words in enumerate((("--gravity", 9.81, 0, 0), ("--mounting", 0, 1.5, 0))):

@@ -85,7 +85,7 @@ def test_names_that_colcon_refuses_are_refused(name, tmp_path):
     ],
     ids=lambda more: more[0],
 )
-def test_options_of_plain_c_code_are_refused_with_ros2_control(more, tmp_path):
+def test_ros2_control_refuses_options_that_only_plain_c_code_has(more, tmp_path):
     done = run("codegen", ARM, "--ros2-control", tmp_path / "my_arm", *more)
     assert done.returncode == 2
     assert f"{more[0]} cannot be combined with --ros2-control" in done.stderr

@@ -51,7 +51,7 @@ def test_the_kernels_that_identify_cached_parts_exist():
         assert any(f"\ndef {name}(" in text for text in texts), prefix
 
 
-def test_old_caches_are_listed_as_other_versions(tmp_path, monkeypatch):
+def test_the_cache_of_another_version_is_listed(tmp_path, monkeypatch):
     ours, now = tmp_path / "ours", tmp_path / "ours" / "runtime-now"
     for folder, name in (
         (ours, "constants.survey-1.py311.nbi"),
@@ -78,7 +78,7 @@ def test_testing_permissions_does_not_change_the_scheduler_of_this_process(found
     assert expected in text
 
 
-def test_text_has_a_row_for_each_part(found):
+def test_the_text_has_a_row_for_each_part(found):
     text = info_text(found)
     rows = [line.split("  ")[0] for line in text.splitlines()]
     for row in ("rbdyn_ros", "Python", "cache", "compiled", "ROS 2", "messages", "real time"):
@@ -105,7 +105,7 @@ def test_extras_come_from_the_requirements_of_the_package(monkeypatch):
 
 
 def bare(monkeypatch):
-    """Remove all optional parts."""
+    """Hide all optional parts of this machine: libraries, devices, compilers."""
 
     def missing(_):
         raise importlib.metadata.PackageNotFoundError

@@ -17,7 +17,7 @@ ARM = str(bundled_robot("seven_dof_arm"))
 
 
 def ended(words, is_there, env=None):
-    """Start a command and interrupt it when a condition holds; return its status and stderr."""
+    """Start a command, interrupt it once `is_there()` is true; return status and stderr."""
     process = subprocess.Popen(
         [*AS_A_PROCESS, *words],
         stdout=subprocess.DEVNULL,
@@ -41,14 +41,14 @@ def test_ctrl_c_ends_a_command_that_runs_a_file_of_the_user(tmp_path):
     """The command runs an endless file of the user."""
     file, mark = tmp_path / "slow.py", tmp_path / "mark"
     code = f"import time\nopen({str(mark)!r}, 'w').close()\n"
-    # a signal before the command starts has no effect
+    # the file is endless, so only the signal can end the command
     file.write_text(f"{code}while True:\n    time.sleep(0.1)\n")
     assert ended(["check", ARM, "--import", str(file)], mark.exists) == (130, "")
 
 
 @pytest.mark.parametrize("module", ["rbdyn_ros.cli", "argparse", "rbdyn_ros.commands.bench"])
 def test_ctrl_c_ends_the_imports_of_a_command(module):
-    """Interrupt a process while it imports a module."""
+    """The process gets the signal while it imports a module."""
     code = (
         "import os, runpy, signal, sys\n"
         "class Interrupting:\n"
@@ -65,7 +65,7 @@ def test_ctrl_c_ends_the_imports_of_a_command(module):
 
 
 def test_ctrl_c_ends_a_compilation(tmp_path):
-    """An exception raised while LLVM called Python crashed the process."""
+    """An exception that is raised while LLVM calls Python would crash the process."""
 
     def has_begun():
         return any(tmp_path.rglob("*.nbi"))
@@ -75,7 +75,7 @@ def test_ctrl_c_ends_a_compilation(tmp_path):
 
 
 def test_the_sigint_handler_is_restored_after_kernels_of_the_user(tmp_path):
-    """A file of the user reports the handler before, during and after a compilation."""
+    """A file of the user prints the handler before, during and after a compilation."""
     file = tmp_path / "hears.py"
     file.write_text(
         "import signal, numba\nfrom numba.core import event\n"
@@ -108,7 +108,7 @@ def test_ctrl_c_stays_ignored_in_the_background(tmp_path):
 
 @pytest.fixture
 def compiled(monkeypatch):
-    """Return a function that lists changes of the handler during and after a compilation."""
+    """Return a function of the first handler: changes of it while and after kernels compile."""
 
     def look(handler):
         seen = []
@@ -130,5 +130,5 @@ def test_only_the_outermost_kernel_changes_the_handler(compiled):
 
 
 def test_a_handler_that_a_node_installed_is_kept(compiled):
-    """Nodes install handlers of their own while they load."""
+    """Nodes install their own handlers while they load."""
     assert compiled(lambda *_: None) == ([], [])

@@ -26,7 +26,7 @@ def files(tmp_path, monkeypatch):
 
 @pytest.fixture
 def node(monkeypatch):
-    """Replace the node; return the arguments with which the command starts it."""
+    """Replace the node; return a dictionary of the arguments with which it is started."""
     called = {}
 
     def stand_in(words, urdf, fallback, imports, view):
@@ -42,7 +42,7 @@ def node(monkeypatch):
 
 @pytest.fixture
 def viser(monkeypatch):
-    """Return a function that sets whether the viewer seems to be installed."""
+    """Return a function that sets whether viser seems to be installed; at first it does."""
 
     def installed(there):
         spec = object() if there else None
@@ -53,7 +53,7 @@ def viser(monkeypatch):
 
 
 def parameters(words):
-    """Return the ROS parameters in a list of arguments; the last value of a name is used."""
+    """Return the values of ROS parameters in a list of arguments; the last value counts."""
     pairs = [word.split(":=", 1) for flag, word in pairwise(words) if flag == "-p"]
     return dict(pairs)
 
@@ -133,7 +133,7 @@ def test_no_view_starts_with_the_option_no_view(node, viser):
     assert done.stderr == ""
 
 
-def test_there_is_no_view_without_viser(node, viser):
+def test_no_view_starts_without_viser(node, viser):
     viser(False)
     done = run("sim")
     assert done.returncode == 0

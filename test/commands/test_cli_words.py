@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The commands and options of `rbdyn`: help, examples, mistyped words."""
+"""The commands and options of `rbdyn` have help texts and examples; mistyped words get hints."""
 
 import os
 import re
@@ -61,10 +61,10 @@ def test_the_help_of_a_command_is_complete(name):
 
 @pytest.mark.parametrize("name", NAMES)
 def test_examples_of_the_help_are_valid(name):
-    """Parse the examples in the help of each command."""
+    """The parser accepts the examples in the help of a command."""
     parser, commands = make_parser()
     lines = [
-        line.strip().split("  ")[0]  # a remark follows two spaces
+        line.strip().split("  ")[0]  # two spaces separate a remark
         for line in str(commands.choices[name].epilog).splitlines()
         if line.startswith("  rbdyn ")
     ]
@@ -119,7 +119,7 @@ def test_a_word_after_two_dashes_is_not_an_option():
 
 
 def test_a_closed_pipe_ends_the_command_without_a_traceback():
-    """This happens in `rbdyn ... | head`."""
+    """A pipe closes early in `rbdyn ... | head`."""
     read, write = os.pipe()
     os.close(read)
     command = [*AS_A_PROCESS, "info"]

@@ -52,7 +52,7 @@ def rbdyn(*words):
     options = parser.parse_args([str(word) for word in words])
     try:
         return options.run(options)
-    except SystemExit as end:  # as in cli.main, for a refused command
+    except SystemExit as end:  # cli.main does the same for a refused command
         return end.code
 
 
@@ -136,7 +136,7 @@ def test_a_film_has_a_frame_for_each_moment(run_file, tmp_path, monkeypatch, cap
     assert rbdyn("replay", run_file, "--film", path, *words) == DONE
     assert capsys.readouterr().out == f"{path}\n"
     with Image.open(path) as film:
-        assert film.n_frames == 7  # the frames of 0.3 s, including both ends
+        assert film.n_frames == 7  # 0.3 s at 20 frames per second, with both ends
         assert film.info["duration"] == 50
     shown = []
     monkeypatch.setattr(
@@ -183,7 +183,7 @@ def test_a_recording_is_compared_with_another_robot(run_file, tmp_path, capsys):
 
 @pytest.fixture
 def tables(tmp_path):
-    """Return the pushed pendulum as a CSV file, and as a table in degrees and mN m."""
+    """Return a motion as a CSV file, as a table in deg and mN m, and the table's columns file."""
     return write_tables(tmp_path, PENDULUM, 180.0 / np.pi)
 
 
@@ -216,18 +216,18 @@ def test_a_table_is_compared_with_another_robot(tables, tmp_path, capsys):
         assert rbdyn("replay", *words, "--robot", robot, "--against", heavy) == DONE
         found.append(capsys.readouterr().out)
         row = found[-1].splitlines()[-1].split()
-        # efforts between the samples are interpolated, with an error of h / 2 in time
+        # interpolated efforts are up to h / 2 early or late
         assert float(row[1]) < 1e-4
         assert float(row[2]) > 20.0 * float(row[1])
     assert found[0] == found[1]
-    # a part of the recording as a figure
+    # draw a part of the recording
     span = ("--from", 0.2, "--to", 0.4, "-o", tmp_path / "run.svg")
     assert rbdyn("plot", named, "--robot", robot, "--joints", "sw*", *span) == DONE
     assert b"<svg" in (tmp_path / "run.svg").read_bytes()
 
 
 def test_positions_of_prismatic_joints_are_in_metres(tmp_path, capsys):
-    """angle_unit: deg is for joints that turn; a column of metres was divided by 57.3."""
+    """`angle_unit: deg` does not apply to positions of prismatic joints."""
     robot = tmp_path / "robot.urdf"
     urdf = PENDULUM.replace("continuous", "prismatic")
     robot.write_text(urdf.replace("<axis", f"{LIMIT}<axis"))
@@ -254,7 +254,7 @@ def test_options_of_tables_are_refused_for_bags(run_file, words, capsys):
     assert f"{words[0]} is for tables" in capsys.readouterr().err
 
 
-def test_options_of_tables_are_refused_for_a_folder_of_a_bag(run_file, tables, capsys):
+def test_options_of_tables_are_refused_for_the_folder_of_a_bag(run_file, tables, capsys):
     assert rbdyn("plot", run_file.parent, "--columns", tables[2]) == USAGE
     assert "--columns is for tables" in capsys.readouterr().err
 

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The battery of lies (false states) in the closed loop, compared with a trusted fault.
+"""A battery of false states ("lies") in the closed loop, compared with runs without a lie.
 
     python test/control/battery.py [--robots FILE,...] [--kinds NAME,...] [--rates HZ,...]
 
-runs each kind, mode and speed and prints the worst cases; `--docs` writes them into the guide.
+runs each kind of lie in each mode at each speed, and prints the worst cases. With `--docs` it only
+writes the worst cases into the guide.
 """
 
 import argparse
@@ -34,25 +35,25 @@ GUIDE = Path(__file__).parents[2] / "docs/guides/arm_faults.md"
 WORST_TABLE = "| states | distance [rad] | speed [%] | worst in |\n|---|---|---|---|\n"
 MODES = ("gravity", "hold", "computed_torque", "impedance")
 SPEEDS = (0.0, 0.2, 1.0)
-#: Time after the onset of a lie that is judged, and time before the onset [s].
+#: A run is judged for this time after the onset of a lie; the loop runs for a time before it [s].
 JUDGED, BEFORE = 1.3, 0.02
-#: Coasting joints can accelerate each other, so their start speeds are these shares of the limits.
+#: Start speeds as shares of the velocity limits: coasting joints can accelerate each other.
 SPARE, SPARE_OF = 0.9, dict.fromkeys((SEVEN, "panda.urdf", "kinova.urdf"), 0.75)
-#: Centre of mass [m] and inertia of payloads, and the arm_tolerance at which a load is found [N
-#: m].
+#: Centre of mass [m] and inertia of payloads, and the arm_tolerance [N m] with which arming
+#: notices a load.
 COMPACT = (0.0, 0.0, 0.05), (0.0,) * 6
 TOLERANCE = {"payload": 3.0, "gravity": 5.0}
-#: Time until a restarted controller answers again [s].
+#: Time without a controller during its restart [s].
 DOWN = 0.4
-#: Bounds of a lie: distance [rad or m], and the largest speed as a share of the limit.
+#: Bounds on the effect of a lie: distance [rad or m], and largest speed as a share of the limit.
 FARTHEST, FASTEST = 0.3, 1.2
-#: The docs list the worst cases beyond this bound.
+#: The docs list the worst cases that exceed one of these bounds.
 LISTED_EXCESS, LISTED_SPEED = 0.05, 1.005
 
 
 @dataclasses.dataclass(frozen=True)
 class Case:
-    """A lie, and the arm and the mode to which it is sent."""
+    """A lie (false states), and the arm, mode, start speed and friction with which it is tried."""
 
     lie: str
     mode: str
@@ -64,7 +65,7 @@ class Case:
 
 @dataclasses.dataclass
 class Verdict:
-    """The effects of a lie: code, distance beyond the references, speed, and end."""
+    """The effects of a lie: fault code, distances beyond the references, speed, and end."""
 
     code: str
     excess: float
@@ -79,7 +80,7 @@ class Verdict:
 
 
 def rubbed(m):
-    """Return a robot with friction: its own, or typical friction if its file has no friction."""
+    """Return a copy with friction: that of the file, or typical friction if the file has none."""
     plant = m
     if not m.dof_frictionloss.any():
         effort = Limits.of(m).effort
@@ -90,7 +91,7 @@ def rubbed(m):
 
 
 def motion(loop, share):
-    """Return velocities by which joints with room move towards the middle of their ranges."""
+    """Return velocities towards the middle of the joints' ranges; joints without room rest."""
     limits = loop.gate.limits
     q = loop.d.qpos[limits.dofs]
     low, high = np.maximum(limits.lower, -6.0), np.minimum(limits.upper, 6.0)
@@ -98,14 +99,14 @@ def motion(loop, share):
     way = np.where(up, high - q, q - low)
     spare = SPARE_OF.get(f"{loop.plant.name}.urdf", SPARE)
     fastest = np.where(way > 0.7 * limits.velocity, spare * limits.velocity, 0.0)
-    fastest[np.arange(len(q)) % 3 > 0] *= 0.2  # otherwise the coasting joints exceed their limits
+    fastest[np.arange(len(q)) % 3 > 0] *= 0.2  # faster coasting joints would exceed their limits
     v = np.zeros(len(loop.d.qvel))
     v[limits.dofs] = share * np.where(up, 1.0, -1.0) * fastest
     return v
 
 
 def moving(case, kind=ClosedLoop, **keywords):
-    """Return an armed loop of the class `kind` whose arm moves at the onset of the lie."""
+    """Return an armed loop of the class `kind`, at the onset of the lie; its arm may move."""
     m = model(case.file)
     more = {}
     if case.friction:
@@ -152,7 +153,7 @@ def follow(loop):
 
 
 def tell_payload(loop, time):
-    """Set a payload that the arm does not carry; the armed controller must refuse it."""
+    """Report a payload that the arm does not carry; the armed controller must refuse it."""
     if time == 0.0:
         try:
             loop.controller.set_payload(last_link(loop.plant), 1.0, *COMPACT)
@@ -170,7 +171,7 @@ def hang_payload(loop, time):
 
 
 def lighten_tool(loop, time):
-    """Remove 0.7 kg of the tool that is in the model."""
+    """Let the controller's model have a tool that is 0.7 kg heavier than the real tool."""
     if time == 0.0:
         given = {last_link(loop.plant): (0.7, *COMPACT)}
         known = loop.controller.arm
@@ -201,7 +202,7 @@ def saturate(loop, time):
 
 
 def tilt_base(loop, time):
-    """Tilt the base while the arm is disarmed, and try to arm it then; it must be refused."""
+    """Disarm the arm and tilt its base; arming must then be refused."""
     if time == 0.0:
         loop.controller.disarm()
         tilted = mounted_gravity((np.radians(20.0), 0.0, 0.0), (0.0, 0.0, -9.81))
@@ -217,7 +218,7 @@ def tilt_base(loop, time):
 
 
 def restart_controller(loop, time):
-    """End the controller; another controller begins disarmed after DOWN."""
+    """End the controller, and start another after the time DOWN; it must stay disarmed."""
     if time == 0.0:
         loop.publish, loop.watched = False, np.inf
     elif not loop.publish and time >= DOWN:
@@ -230,7 +231,7 @@ def restart_controller(loop, time):
         raise RuntimeError("a restarted controller is armed")
 
 
-#: Lies that change more than the state: functions of the loop and the time since the onset [s].
+#: For lies that change more than the states: functions of the loop and the time since onset [s].
 HARNESS = {
     "payload": tell_payload,
     "unknown_payload": hang_payload,
@@ -242,25 +243,25 @@ HARNESS = {
 }
 
 
-#: Cases with a load that the model of the controller lacks.
+#: Lies whose load differs from the controller's model.
 LOADS = ("unknown_payload", "tool_mass", "tilted_gravity")
 
 
 def last_link(m):
-    """Return the link that carries loads: not a finger, whose motor is weak."""
+    """Return the link that carries loads: the last link, but not a finger, whose motor is weak."""
     return "panda_hand" if m.name == "panda" else m.body_names[-1]
 
 
 def possible(case):
-    """Return whether a lie can be tried in a mode at a speed."""
+    """Return whether the lie of a case can be tried in its mode and at its speed."""
     if case.lie == "gravity":  # arming needs an arm at rest
         return case.speed == 0.0
-    # in mode gravity only the load determines the motion of the arm
+    # in mode gravity a wrong load moves the arm, and no fault is expected
     return case.lie not in LOADS or case.mode != "gravity"
 
 
 def lied(loop, lie):
-    """Run a case with its lie; return positions, velocities, and the time of the fault [s]."""
+    """Run a loop with a lie; return positions, velocities, and time of the fault [s] (or NaN)."""
     change = lie.start() if lie.liar else None
     special = HARNESS.get(lie.name, lambda _loop, _time: None)
     onset, rows, found = loop.now, [], np.nan
@@ -278,7 +279,7 @@ def lied(loop, lie):
 
 
 def deliver(loop, change, time):
-    """Send the falsified state; return the last answer."""
+    """Send the state, falsified by `change` unless it is None; return the last answer or None."""
     state = loop.state()
     arrival = state.pop("arrival")
     answer = None
@@ -293,7 +294,7 @@ def deliver(loop, change, time):
 
 @functools.cache
 def references(case):
-    """Return positions of two runs without a lie: with a fault at the onset, and undisturbed."""
+    """Return positions of two runs without a lie: one with a fault at the onset, one without."""
     truth = next(lie for lie in LIES if lie.name == "constant_offset")
     braked = moving(case)
     braked.controller._trip(Fault("target", "a trusted fault"))
@@ -321,7 +322,7 @@ def judged(case, kind=ClosedLoop):
 
 
 def beyond(q, reference):
-    """Return the largest distance of positions outside the range of the other runs."""
+    """Return how far the positions leave the range of the reference positions, at most."""
     low, high = reference.min(axis=0), reference.max(axis=0)
     return float(np.maximum(np.maximum(low - q, q - high), 0.0).max())
 
@@ -338,7 +339,7 @@ def cases(
 
 
 def allowed(case, verdict):
-    """Return whether the lie of a case allows a verdict: it lists its code, or no codes."""
+    """Return whether the case's lie allows the verdict's code; a lie without codes allows all."""
     lie = lie_of(case.lie)
     codes = set(lie.codes) | set(lie.still)
     return not codes or verdict.code in codes
@@ -375,7 +376,7 @@ def write_worst(page=GUIDE):
 
 
 def main(judged=judged, allowed=allowed, possible=lambda _: True):
-    """Run the possible cases. Callers may replace the functions `judged` and `allowed`."""
+    """Run possible cases by `judged`, check their codes by `allowed`, and print the worst."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--docs", action="store_true", help="write the table of worst cases")
     parser.add_argument("--robots", default=f"{FILES[0]},{SEVEN}")

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A simulated arm and a Controller in one loop, without ROS and without waiting.
 
-The arm applies the efforts of the controller; before the first and after silence it holds itself.
+The arm applies the efforts of the controller. While it receives no efforts, it holds itself.
 The clocks are simulated, so that a run repeats to the last bit.
 """
 
@@ -31,7 +31,7 @@ BENT = {
     SEVEN: (0.3, 0.6, 0.4, -0.7, 0.5, 0.4, 0.2),
 }
 MS = 1_000_000
-#: The steady clock at the start [ns].
+#: Time of the steady clock at the start [ns].
 START = 5_000 * MS
 #: Time without commands after which the arm's own controller holds the arm [s].
 WATCHDOG = 0.1
@@ -44,7 +44,7 @@ def path_of(file):
 
 
 def model(file="ur5_robot.urdf", damped=False):
-    """Return a Model; mimic joints are kept."""
+    """Return the Model of a robot file, with passive forces if `damped`. Mimic joints are kept."""
     m = rb.load_urdf(path_of(file))
     m.opt.passive = damped
     return m
@@ -52,7 +52,7 @@ def model(file="ur5_robot.urdf", damped=False):
 
 @dataclasses.dataclass
 class Trace:
-    """The course of a run, one row per tick; efforts are NaN while the controller is silent."""
+    """The record of a run, one row per tick. Efforts are NaN while the controller sends none."""
 
     time: np.ndarray
     qpos: np.ndarray
@@ -67,7 +67,7 @@ class ClosedLoop:
     Args:
         m: the Model of the controller.
         plant: the Model of the simulated arm; None for m itself.
-        mode: mode at the start; the arm is disarmed.
+        mode: mode of the controller at the start; the arm is disarmed then.
         mounting, gravity: mounting and gravity of both Models.
         gate: keyword arguments of GateSettings.
         arm: keyword arguments of Arm.
@@ -105,7 +105,7 @@ class ClosedLoop:
         self.now, self.h = START, 0.001
         self.applied = np.zeros(m.nv)
         self.push = np.zeros(m.nv)
-        self.step = rb.step  # a lie of the battery replaces this by a step with limited drives
+        self.step = rb.step  # the battery replaces this with a step whose drives are limited
         self.answer, self.publish, self.watched = None, True, START
         self.hold()
         self.controller.set_mode(mode)
@@ -115,15 +115,15 @@ class ClosedLoop:
         self.applied[:] = self.watchdog(self.d.qpos, self.d.qvel, Target(self.plant.nv))
 
     def kick(self, velocity, joints=slice(None)):
-        """Give joints a velocity that no effort caused; the controller begins with it, too."""
+        """Set the velocity of joints, and the controller's memory as if they had always had it."""
         self.d.qvel[joints] = velocity
-        seen = self.gate.measured  # so that earlier states fit this velocity
+        seen = self.gate.measured  # the last state must agree with the new velocity
         seen.qvel[:], seen.qpos[:] = self.d.qvel, self.d.qpos - self.h * self.d.qvel
         self.gate.s.memory[AGE] = np.inf
         self.controller._blind.forget()
 
     def state(self, **changes):
-        """Return the present arguments of on_state."""
+        """Return the arguments of on_state for the present state, updated with `changes`."""
         given = {
             "names": self.names,
             "position": self.d.qpos.copy(),
@@ -135,11 +135,11 @@ class ClosedLoop:
         return given | changes
 
     def send(self, **changes):
-        """Send a state to the controller; return its answer."""
+        """Send the present state with `changes` to the controller; return its efforts or None."""
         return self.controller.on_state(**self.state(**changes))
 
     def tick(self, **changes):
-        """Send the state, call on_watch as often as the node does, apply the efforts, and step."""
+        """Send the state with `changes`, call on_watch if due, apply the efforts, and step."""
         c = self.controller
         self.answer = self.send(**changes) if self.publish else None
         if self.now - self.watched >= 10 * MS:
@@ -158,7 +158,7 @@ class ClosedLoop:
         self.now += int(self.h * 1e9)
 
     def run(self, duration, **changes):
-        """Run for a time [s]; return the Trace."""
+        """Run for a time [s], with `changes` in all states; return the Trace."""
         rows = []
         for _ in range(round(duration / self.h)):
             q, v = self.d.qpos.copy(), self.d.qvel.copy()
@@ -169,14 +169,14 @@ class ClosedLoop:
         return Trace(*(np.array(column) for column in zip(*rows, strict=True)))
 
     def arm(self):
-        """Let the arm settle, then arm it."""
+        """Let the arm settle, arm it, and return the loop."""
         self.run(0.02)
         self.controller.try_arm(self.now)
         return self
 
 
 def armed(file=FILES[0], mode="gravity", settle=0.6, **keywords):
-    """Return an armed loop after its bumpless start."""
+    """Return an armed loop after `settle` seconds, in which its bumpless start ends."""
     loop = ClosedLoop(model(file), mode=mode, **keywords).arm()
     loop.run(settle)
     return loop

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The driver of an arm in closed_loop: what it compensates, reports, and does without commands.
+"""A simulated arm behind a driver that adds efforts, reports efforts, and may miss commands.
 
-The robot itself adds its terms at its true state, with the load that is configured in it, as the
-documents of the drivers in config/arms describe. Its reported effort is one of EFFORTS.
+The robot adds the efforts that it compensates, at its true state and with the load configured in
+it, as the presets in config/arms describe. It reports one kind of EFFORTS.
 """
 
 import numpy as np
@@ -18,11 +18,11 @@ EFFORTS = ("total joint torque", "torque without gravity", "current", "none")
 
 
 class DrivenArm(ClosedLoop):
-    """An arm behind a driver.
+    """A loop whose arm has a driver.
 
     Args:
         m: the Model of the controller.
-        carries: names of the terms that the robot adds: gravity, coriolis, friction.
+        carries: names of the terms that the robot compensates: gravity, coriolis, friction.
         effort: the kind of reported effort, one of EFFORTS.
         friction: viscous and dry friction of every joint of the plant [N m s/rad, N m].
         watchdog: time without commands after which the robot holds itself [s].
@@ -40,19 +40,19 @@ class DrivenArm(ClosedLoop):
         )
         rubbing.opt.passive = any(friction)
         gravity, mounting = more.get("gravity", (0, 0, -9.81)), more.get("mounting", (0, 0, 0))
-        # the robot's own compensation, without other loads
+        # the robot compensates its own gravity, without payloads
         self.model = Arm(m, gravity, mounting).bare
         self.known = rb.make_data(self.model)
         super().__init__(m, plant=rubbing, **more)
 
     @classmethod
     def behind(cls, name, m, given=None, **more):
-        """Return the arm behind the driver of a preset, with the controller set by `given`.
+        """Return an arm with the driver of a preset; `given` configures the controller.
 
         Args:
             name: name of the preset of the real driver.
-            m: the arm.
-            given: name of the preset that the controller uses; None: the same.
+            m: the Model of the arm.
+            given: name of the preset that the controller uses; None for the same preset.
             more: keyword arguments of DrivenArm.
         """
         true, told = preset_of(name), preset_of(given or name)

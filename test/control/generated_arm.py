@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The generated ros2_control controller in the loop of closed_loop.
+"""The generated ros2_control controller, called by the loop of closed_loop.
 
     python test/control/generated_arm.py [--robots FILE,...] [--kinds NAME,...] [--rates HZ,...]
 
-runs the battery of lies on it and prints the worst cases. Its states are numbers without stamps:
-the last numbers of the driver stay, and the controller manager gives the time of an update.
+runs the battery of lies on it and prints the worst cases. Its states have no stamps: it reads the
+last numbers of the driver, and the controller manager passes the time of each update.
 """
 
 import sys
@@ -23,15 +23,15 @@ from rbdyn_ros.control.motion.tracking import PathTracker
 from rbdyn_ros.errors import refusal
 
 MODES = {"gravity": "gravity", "hold": "computed_torque"}
-#: Lies that change stamps: here, the time that the controller manager passes to an update.
+#: Lies about stamps; here they change the time that the controller manager passes to an update.
 CLOCKS = ("clock_jump", "clock_back", "half_pace", "double_pace", "same_stamp", "zero_stamps")
 CLOCKS += ("other_clock", "ntp_step", "ntp_slew")
-#: Lies that do not exist here: interfaces are claimed by name, the payload is compiled, and the
-#: controller manager starts nothing by itself.
+#: Lies that are impossible here: interfaces are claimed by name, the payload is compiled in, and
+#: the controller manager does not restart a controller.
 NOT_HERE = ("missing", "extra", "payload", "controller_restart")
-#: Faults after missing states: the interfaces keep the last states, which then look frozen.
+#: Faults that follow missing states: the interfaces keep the last state, which looks frozen.
 STALE = ("velocity", "frozen", "acceleration", "tracking", NONE)
-#: Faults that can follow in a generated controller and not in arm_controller.
+#: For lies: codes that only the generated controller may report, not arm_controller.
 CODES = dict.fromkeys(
     (
         *("loss", "driver_restart", "stall", "reordered", "growing_lag"),
@@ -39,14 +39,14 @@ CODES = dict.fromkeys(
     ),
     STALE,
 )
-#: Reasons why the start-up test refuses an arm: an error of the arm, or a fault during the test.
+#: Events with which the start-up test refuses an arm: an error of the arm, or a fault.
 REFUSED = (12, 13)
 COMPILED = {}
 CODES |= {"half_pace": ("latency", "velocity", "clock")}
 
 
 def code_of(m):
-    """Return the compiled package of a Model."""
+    """Return the compiled package of a Model; it is compiled once."""
     found = COMPILED.get(m.sha256())
     if found is None:
         found = COMPILED[m.sha256()] = ArmCode(package_of(m), Path(tempfile.mkdtemp()) / "my_arm")
@@ -54,7 +54,7 @@ def code_of(m):
 
 
 class GeneratedController:
-    """The generated code behind the methods of a Controller that the loop calls."""
+    """The generated code, with those methods of a Controller that the loop calls."""
 
     def __init__(self, loop, m, settings, friction):
         self.loop, self.settings, self.arm = loop, settings, loop.controller.arm
@@ -67,12 +67,12 @@ class GeneratedController:
         self._state, self._stamp, self._time = None, 0, None
 
     def on_state(self, names, position, velocity, effort, stamp, arrival):  # noqa: ARG002
-        """Write a state to the interfaces; `update` answers."""
+        """Write a state to the interfaces; `update` returns the efforts."""
         self._state = position.copy(), velocity.copy(), effort[self.loop.dofs].copy()
         self._stamp = stamp - arrival
 
     def update(self, now, clock):
-        """Answer the state in the interfaces. With `clock`, the time follows the stamps."""
+        """Return efforts for the state in the interfaces, or None. With `clock`, use its stamp."""
         if not self.armed:
             return None
         time = now + (self._stamp if clock else 0)
@@ -131,7 +131,7 @@ class GeneratedController:
 
 
 class GeneratedArm(ClosedLoop):
-    """An arm behind the generated controller, with the arguments of ClosedLoop."""
+    """A loop with the generated controller; arguments are `period` and those of ClosedLoop."""
 
     def __init__(self, m, **keywords):
         own = keywords.pop("period", 0.001)
@@ -166,7 +166,7 @@ class GeneratedArm(ClosedLoop):
 
 
 def kind_of(case):
-    """Return a function that makes the arm of a case."""
+    """Return the function with which the battery makes the GeneratedArm of a case."""
 
     def made(m, **keywords):
         arm = GeneratedArm(m, period=case.period, **keywords)
@@ -177,12 +177,12 @@ def kind_of(case):
 
 
 def judged(case):
-    """Return the Verdict of a case."""
+    """Return the Verdict of a case for the generated controller."""
     return battery.judged(case, kind_of(case))
 
 
 def allowed(case, verdict):
-    """Return whether a case allows a verdict of the generated controller or arm_controller."""
+    """Return whether the verdict's code is allowed: by the battery, or by CODES for this lie."""
     return battery.allowed(case, verdict) or verdict.code in CODES.get(case.lie, ())
 
 

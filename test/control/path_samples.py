@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Samples of a path for tests."""
+"""Sample a path for tests."""
 
 import numpy as np
 

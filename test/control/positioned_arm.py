@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """An arm that takes positions, and its controller, in one loop without ROS and without waiting.
 
-At each state the arm is at the last commanded position. Joint efforts hold the arm against gravity
-and a wrench.
+At each state the arm is at the last commanded position. The reported efforts hold it against
+gravity and a wrench on the tool.
 """
 
 import numpy as np
@@ -17,12 +17,12 @@ from rbdyn_ros.control.position_controller import PositionController
 from rbdyn_ros.control.states.gate import GateSettings, SafetyGate
 
 UR5, FRAME = "ur5_robot.urdf", "tool0"
-#: Axes of the sensor.
+#: Link in whose axes the sensor measures the wrench.
 SENSOR = "wrist_3_link"
 
 
 class PositionedArm:
-    """A UR5 with the given ControlSettings; start_up_test is False by default."""
+    """A UR5 with the given ControlSettings; dry_run and start_up_test default to False."""
 
     def __init__(self, mode="tracking", make=PositionController, period=0.004, **settings):
         settings = {"dry_run": False, "start_up_test": False} | settings
@@ -40,7 +40,7 @@ class PositionedArm:
         return rb.frame_pose(self.m, self.d, FRAME)
 
     def sense(self):
-        """Send the wrench on the tool, in the axes SENSOR of the sensor."""
+        """Send the wrench on the tool to the controller, in the axes of SENSOR."""
         place, _ = self.pose()
         origin, axes = rb.frame_pose(self.m, self.d, SENSOR)
         torque = self.wrench[:3] + np.cross(place - origin, self.wrench[3:])
@@ -73,11 +73,11 @@ class PositionedArm:
         self.now += int(self.h * 1e9)
 
     def drive(self, qpos, qvel):
-        """Move the arm to commanded positions."""
+        """Set the arm to commanded positions and velocities."""
         self.d.qpos[:], self.d.qvel[:] = qpos, qvel
 
     def run(self, duration, **changes):
-        """Run for a time [s]; return positions of the tool (n, 3)."""
+        """Run for a time [s], with `changes` in all states; return the tool's positions (n, 3)."""
         found = []
         for _ in range(round(duration / self.h)):
             self.tick(**changes)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The controlled arm: mounting, payloads, the robot's own gravity compensation, refusals."""
+"""The terms of an Arm include its mounting, payloads and the robot's own gravity compensation."""
 
 import numpy as np
 import pytest
@@ -26,7 +26,7 @@ def state(file, seed=0):
 
 
 class Pin:
-    """Return Pinocchio's terms in our coordinates, with mimic joints projected away."""
+    """Pinocchio's terms in our coordinates; mimic joints are projected onto their leaders."""
 
     def __init__(self, file, m):
         self.model = pinocchio_twin.load(path_of(file))
@@ -79,7 +79,7 @@ def test_gravity_and_inverse_dynamics_agree_with_mujoco(file):
     m, (q, v, a) = model(file), state(file)
     theirs = mujoco_twin.from_urdf(path_of(file))
     d = mujoco.MjData(theirs)
-    G = np.zeros((theirs.nv, m.nv))  # this matrix projects mimic joints away
+    G = np.zeros((theirs.nv, m.nv))  # this matrix projects mimic joints onto their leaders
     for j, name in enumerate(m.jnt_names):
         ratio = m.jnt_mimic_ratio[j] if m.jnt_mimic[j] >= 0 else 1.0
         G[theirs.joint(name).dofadr[0], m.jnt_dofadr[j]] = ratio
@@ -99,7 +99,7 @@ def test_gravity_and_inverse_dynamics_agree_with_mujoco(file):
 
 @each_arm
 def test_a_rotated_base_and_rotated_gravity_cancel(file):
-    """Rotating the world with the base changes nothing, but rotating only the base does."""
+    """The terms change if only the base is rotated, not if gravity rotates with the base."""
     m, (q, _v, _a) = model(file), state(file)
     rpy = (0.3, -0.7, 1.1)
     turn = Rotation.from_euler("xyz", rpy)  # the axes are fixed, as in URDF
@@ -111,7 +111,7 @@ def test_a_rotated_base_and_rotated_gravity_cancel(file):
 
 
 @each_arm
-def test_a_mounting_rotates_gravity_as_a_fixed_joint_below_the_base_does(file):
+def test_a_mounting_and_an_equal_fixed_joint_of_the_base_give_the_same_gravity(file):
     rpy, (q, _v, _a) = (0.3, -0.7, 1.1), state(file)
     m = model(file)
     theirs = Pin(file, m)
@@ -153,7 +153,7 @@ def test_a_payload_acts_like_a_link_of_the_robot():
     np.testing.assert_allclose(found, expected, rtol=0, atol=1e-10)
 
 
-def test_payloads_of_two_links_add_up_and_a_new_payload_replaces_the_old_one_of_its_link():
+def test_payloads_of_two_links_add_up_and_a_new_payload_replaces_the_last_one_on_its_link():
     m, (q, _v, _a) = model(), state(FILES[0])
 
     def g(arm):
@@ -199,7 +199,7 @@ def test_an_invalid_payload_is_refused(bad):
 
 
 @each_arm
-def test_a_command_omits_gravity_that_the_robot_compensates(file):
+def test_a_command_omits_the_gravity_that_the_robot_compensates(file):
     m, (q, v, a) = model(file), state(file)
     link = m.body_names[-1]
     bare_g = Arm(m).gravity_effort(q, np.empty(m.nv))

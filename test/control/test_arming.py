@@ -14,7 +14,7 @@ NAN = float("nan")
 
 
 def arm_after(loop, duration=0.3, **changes):
-    """Run the loop, then arm; return the error, or None if the arm is armed."""
+    """Run the loop for a time, then arm; return the error, or None if the arm is armed."""
     loop.run(duration, **changes)
     try:
         loop.controller.try_arm(loop.now)
@@ -26,11 +26,11 @@ def arm_after(loop, duration=0.3, **changes):
 
 
 def loaded(mass=4.0):
-    """Return a UR5 with a payload."""
+    """Return the Model of a UR5 with a payload of this mass [kg]."""
     return Arm(model()).with_payload("tool0", mass, (0.0, 0.0, 0.1)).m
 
 
-def test_an_arm_with_the_right_model_stays_armed():
+def test_arming_again_leaves_an_arm_with_the_right_model_armed():
     loop = ClosedLoop(model())
     assert arm_after(loop) is None
     loop.controller.try_arm(loop.now)
@@ -78,7 +78,7 @@ def test_the_tolerance_is_a_tenth_of_the_effort_limit(share):
     for k, most in enumerate(0.1 * loop.gate.limits.effort):
         off = loop.applied.copy()
         off[k] -= share * most
-        # 2 s are 20 time constants of the average
+        # the average of the efforts has a time constant of 0.1 s
         assert (arm_after(loop, 2.0, effort=off) is None) == (share < 1.0)
         loop.controller.disarm()
 
@@ -96,7 +96,7 @@ def test_each_joint_can_have_its_own_tolerance():
             ClosedLoop(model(), arm_tolerance=bad)
 
 
-def test_an_arm_that_moves_is_refused():
+def test_a_moving_arm_is_not_armed():
     loop = ClosedLoop(model())
     loop.run(0.2)
     loop.d.qvel[3] = 0.06
@@ -117,7 +117,8 @@ def test_an_arm_without_measured_efforts_needs_arm_without_effort():
         with refused(RbdynError, "no-effort", "shoulder_pan_joint"):
             loop.controller.try_arm(loop.now)
         assert arm_after(unchecked, effort=effort) is None
-        unchecked.tick(effort=effort)  # joints without measurement start with the holding effort
+        # joints without a measured effort start with the effort that holds the arm
+        unchecked.tick(effort=effort)
         np.testing.assert_allclose(
             unchecked.answer,
             unchecked.bare.gravity_effort(unchecked.d.qpos, np.empty(6)),
@@ -128,7 +129,7 @@ def test_an_arm_without_measured_efforts_needs_arm_without_effort():
 def test_a_wrong_effort_prevents_arming_even_if_the_other_efforts_are_missing():
     loop = ClosedLoop(model(), arm_without_effort=True)
     effort = np.full(6, NAN)
-    effort[1] = 0.0  # gravity demands -50 N m at this joint
+    effort[1] = 0.0  # gravity needs -50 N m at this joint
     loop.run(0.3, effort=effort)
     with refused(RbdynError, "effort-mismatch", "shoulder_lift_joint"):
         loop.controller.try_arm(loop.now)
@@ -198,7 +199,7 @@ def test_the_check_allows_for_gravity_in_the_measured_efforts(includes):
 
 @pytest.mark.parametrize("off", [0.02, 0.05, 0.09])
 def test_the_first_effort_is_computed_from_the_model(off):
-    """Measured efforts may be wrong within arm_tolerance; they do not become a command."""
+    """Measured efforts may be wrong by up to arm_tolerance, so they do not become a command."""
     loop = ClosedLoop(model(), mode="hold")
     loop.run(0.3)
     wrong = loop.applied + off * loop.gate.limits.effort * np.array([1, -1, 1, -1, 1, -1])
@@ -233,7 +234,7 @@ def test_an_arm_with_wrong_or_noisy_efforts_does_not_move_after_arming(file, off
     [(0.5, "payload-mismatch"), (1.0, "payload-mismatch"), (3.0, "effort-mismatch")],
 )
 def test_a_missing_payload_is_refused_while_armed(mass, code):
-    """The measured efforts must agree better with the payload than without the payload."""
+    """Measured efforts must fit the model with the payload better than the model without it."""
     loop = ClosedLoop(model(), mode="hold").arm()
     loop.run(1.0)
     with refused(RbdynError, code):

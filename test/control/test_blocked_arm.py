@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A joint is blocked by a brake, or by an obstacle on one side, while the states are true.
+"""A brake blocks a joint, or an obstacle blocks it on one side, while the states are true.
 
-The model cannot tell this from frozen states, so the reaction must be safe in both cases. The
-bound is the same as in the battery. The references are three runs: a trusted fault with the block
-and without it, and no fault. Only the shock of the stop itself may be faster.
+The model cannot tell a blocked joint from frozen states, so the reaction must be safe for both.
+The bounds are those of the battery. The references are three runs: a trusted fault with the block,
+a trusted fault without it, and no fault. Only the shock of the block itself may be faster.
 """
 
 import dataclasses
@@ -27,20 +27,20 @@ TRUE = Lie("true", "values", "true states", (NONE,), None, (LOOP,))
 
 @dataclasses.dataclass(frozen=True)
 class Blocked(Case):
-    """A case whose joint is blocked from the onset on; the states are true unless it has a lie."""
+    """A case in which a joint is blocked from the onset on; with a lie, states are false, too."""
 
     joint: int = 0
     by: str = BRAKE
 
 
 def cases(robots=(FILES[0], "panda.urdf", SEVEN), speeds=SPEEDS, **more):
-    """Return all cases; the tests run some of them."""
+    """Return all cases of these robots and speeds; `more` are other fields of Blocked."""
     rows = itertools.product(robots, MODES, speeds, range(6), (BRAKE, OBSTACLE))
     return [Blocked("", mode, v, file, joint=j, by=by, **more) for file, mode, v, j, by in rows]
 
 
 class Block:
-    """A block that holds a joint of a loop in place; an obstacle lets the joint move back."""
+    """Holds the joint of a case in place at each step; an obstacle lets the joint move back."""
 
     def __init__(self, case):
         self.joint, self.by, self.place, self.way = case.joint, case.by, None, 0.0
@@ -60,7 +60,7 @@ class Block:
 
 
 def ran(case, trusted=False, blocks=True):
-    """Return the loop after a run, its positions, and the largest speed as a share of a limit."""
+    """Run a case, with a trusted fault or a block; return loop, positions and relative speed."""
     loop = moving(dataclasses.replace(case, lie="", joint=0, by=""))
     if trusted:
         loop.controller._trip(Fault("target", "a trusted fault"))
@@ -76,7 +76,7 @@ def ran(case, trusted=False, blocks=True):
 
 @functools.cache
 def references(case):
-    """Return the positions of the references, and the largest speed of a blocked, braked arm."""
+    """Return the positions of all references, and the largest speed of the blocked, braked arm."""
     case = dataclasses.replace(case, lie="")
     runs = [ran(case, True), ran(case, True, False), ran(case, False, False)]
     return np.concatenate([run[1] for run in runs]), runs[0][2]
@@ -93,7 +93,8 @@ def judged(case):
     return loop.controller.fault, beyond(q, places), speed / max(fastest, 1.0)
 
 
-#: Cases in which the other joints once moved by 0.5 to 2.5 rad, at up to 430 % of a limit.
+#: Cases in which a wrong reaction would move other joints by 0.5 to 2.5 rad, at up to 430 % of a
+#: limit.
 WORST = (
     Blocked("", "hold", 1.0, joint=3, by=OBSTACLE),
     Blocked("", "computed_torque", 0.2, joint=0, by=OBSTACLE),
@@ -119,7 +120,7 @@ def test_the_other_joints_stay_within_the_bounds_after_a_joint_is_blocked(case):
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize(("file", "joint"), [(FILES[0], 1), ("panda.urdf", 1)])
 def test_a_coasting_arm_with_a_blocked_joint_moves_within_the_bounds(file, joint, mode):
-    """The states stop when the joint hits an obstacle."""
+    """States stop arriving when the joint hits an obstacle."""
     fault, excess, speed = judged(Blocked("loss", mode, 1.0, file, joint=joint, by=OBSTACLE))
     assert fault.code == "age"
     assert excess <= FARTHEST

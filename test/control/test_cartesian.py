@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Cartesian impedance agrees with Pinocchio's terms, SciPy's matrix functions, and simulation."""
+"""Cartesian impedance agrees with Pinocchio's terms, SciPy's matrix functions and a simulation."""
 
 import functools
 import tracemalloc
@@ -68,7 +68,7 @@ def moved(pose, turn, shift):
 
 
 def terms(m, qpos, qvel, frame, gravity=True):
-    """Return J, M and C qvel + g."""
+    """Return J of a frame, M, and C qvel + g (without g if not `gravity`)."""
     d = rb.make_data(m)
     d.qpos[:], d.qvel[:] = qpos, qvel
     J, M = rb.frame_jacobian(m, d, frame), np.linalg.inv(rb.inverse_mass_matrix(m, d))
@@ -104,7 +104,7 @@ def test_efforts_match_the_law_computed_with_pinocchio(file, seed):
     d.qpos[:], d.qvel[:] = qpos, qvel
     theirs = twins.Quantities(arm.m, d, twins.pin.buildModelFromUrdf(str(source(file))))
     J, M = theirs.jacobian(frame, "local_world_aligned"), theirs.mass_matrix()
-    # the generalised eigenvectors of K and the operational inertia make both diagonal
+    # the generalised eigenvectors of K and the operational inertia diagonalise both
     Lambda = np.linalg.inv(J @ np.linalg.solve(M, J.T))
     squares, vectors = scipy.linalg.eigh(np.diag(K), Lambda)
     Q = np.linalg.inv(vectors).T
@@ -113,7 +113,7 @@ def test_efforts_match_the_law_computed_with_pinocchio(file, seed):
     expected = J.T @ (K * np.concatenate([turn, shift]) - D @ J @ qvel)
     expected += P.T @ (12.0 * (posture - qpos) - 1.5 * P @ qvel) + theirs.nle()
     effort = law(qpos, qvel, moved(law.pose(qpos), turn, shift), posture)
-    # the oracle inverts three matrices with condition numbers up to 1e4
+    # the reference inverts three matrices with condition numbers of up to 1e4
     np.testing.assert_allclose(effort, expected, rtol=0.0, atol=1e-9 * np.abs(expected).max())
 
 
@@ -140,7 +140,7 @@ def test_the_null_space_does_not_accelerate_the_frame(file):
 def test_damping_and_null_damping_dissipate_energy(file):
     m = model(file)
     arm = Arm(m)
-    gains = np.linspace(0.1, 3.0, m.nv)  # with very different gains P^T d alone would add energy
+    gains = np.linspace(0.1, 3.0, m.nv)  # P^T d alone would add energy with very different gains
     law = CartesianImpedance(arm, ARMS[file], K, 0.3, 0.0, gains)
     for seed in range(20):
         qpos, qvel, _ = state(m, seed)
@@ -176,7 +176,7 @@ def test_the_rotation_error_agrees_with_scipy(angle):
         turn = angle * np.array(axis)
         effort = law(qpos, np.zeros(6), moved(law.pose(qpos), turn, np.zeros(3)), qpos)
         wrench = np.linalg.solve(J.T, effort - bias)
-        # near half a turn the error of the axis is the square root of the rounding error
+        # near half a turn the axis has an error of the square root of the rounding error
         np.testing.assert_allclose(wrench[:3] / K[:3], turn, atol=1e-7 if angle > 3.1 else 1e-12)
         np.testing.assert_allclose(wrench[3:], 0.0, atol=1e-9)
 
@@ -197,7 +197,7 @@ def test_a_rotation_error_of_half_a_turn_is_corrected_about_its_axis(axis, short
 
 
 def closed_loop(law, qpos):
-    """Return the state matrix of the closed loop at rest in the desired pose, by differences."""
+    """Return the state matrix of the closed loop at rest in the desired pose, from differences."""
     m, n, h = law.arm.m, law.arm.m.nv, 1e-5
     pose, d = law.pose(qpos), rb.make_data(law.arm.m)
     A = np.zeros((2 * n, 2 * n))
@@ -230,7 +230,7 @@ def test_every_mode_decays_with_the_damping_ratio(file, modes_number, ratio):
     law = CartesianImpedance(Arm(m), ARMS.get(file, "l4"), K, ratio)
     found, rest = ratios(closed_loop(law, BENT[: m.nv]))
     assert (len(found), rest) == (modes_number, 0)
-    # central differences have errors of h^2 and of rounding / h
+    # central differences have a truncation error of h^2 and a rounding error of about eps / h
     np.testing.assert_allclose(found, ratio, rtol=1e-5)
 
 
@@ -242,7 +242,7 @@ def test_null_space_motion_follows_the_posture_gains():
     slow = found[np.abs(found - 0.7) > 1e-4]
     assert (
         len(slow) == 1
-    )  # six modes belong to the frame, and one to the elbow with the gains of the posture
+    )  # six modes belong to the frame, the seventh is the elbow's, with the posture gains
     J, M, _ = terms(law.arm.m, BENT[:7], np.zeros(7), "tool_flange")
     z = scipy.linalg.null_space(J)[:, 0]
     inertia = z @ M @ z
@@ -276,7 +276,7 @@ def test_a_wrench_moves_the_frame_by_the_compliance(file):
     law = CartesianImpedance(Arm(m), ARMS[file], K, 1.0, 20.0, 4.0)
     qpos = BENT[: m.nv].copy()
     pose, wrench = law.pose(qpos), np.array([0.02, -0.03, 0.01, 1.5, 0.7, -1.1])
-    # the law of the posture does not move the frame
+    # the torques for the posture do not move the frame
     qpos = simulate(law, qpos, pose, qpos + 0.05, wrench, 6.0)
     moved_to = law.pose(qpos)
     turn = Rotation.from_matrix(moved_to[:3] @ pose[:3].T).as_rotvec()
@@ -299,7 +299,7 @@ def test_the_frame_reaches_a_distant_pose():
 
 @pytest.mark.parametrize(("file", "share"), [("ur5_robot.urdf", 1.0), (SEVEN, 0.2)])
 def test_a_rehearsal_predicts_the_motion_of_the_arm(file, share):
-    """The whole controller runs at 1 kHz. A step of the target bends the path of the frame."""
+    """The controller runs at 1 kHz. After a step of the target the frame moves on a curve."""
     loop = armed(
         file, "impedance", settle=1.0, frame=ARMS[file], gate={"state_timeout": 0.05},
         cartesian_stiffness=(5.0, 5.0, 5.0, 300.0, 300.0, 300.0), null_damping=0.1,
@@ -313,7 +313,7 @@ def test_a_rehearsal_predicts_the_motion_of_the_arm(file, share):
     for t, qpos in zip(trace.time - trace.time[0], trace.qpos, strict=True):
         expected = path.sample(min(t, path.times[-1]), np.empty((3, loop.plant.nv)))[0]
         off.append(np.abs(law.pose(qpos)[3] - law.pose(expected)[3]).max())
-    # the rehearsal has steps of a third of the fastest time constant
+    # a step of the rehearsal is a third of the fastest time constant
     assert max(off) < 0.1 * 0.085 * share
     assert off[-1] < 1e-3
     assert "fault" not in loop.controller.status()
@@ -328,7 +328,7 @@ def test_a_rehearsal_predicts_the_motion_of_the_arm(file, share):
     ],
 )
 def test_a_rehearsal_ends_where_the_arm_rests(file, stiffness, ratio, null, monkeypatch):
-    """Soft and overdamped frames and null spaces are included."""
+    """Some frames and null spaces are soft or overdamped."""
     m = model(file)
     law = CartesianImpedance(Arm(m), ARMS[file], stiffness, ratio, *null)
     start, dofs = BENT[: m.nv], np.arange(m.nv)
@@ -373,7 +373,7 @@ def test_efforts_are_finite_and_continuous_through_singular_postures(file, joint
         assert np.isfinite(efforts).all()
         assert np.abs(efforts).max() < 1e3
         jumps.append(np.abs(np.diff(efforts, axis=0)).max())
-    # with 16 times finer steps a jump stays, a kink shrinks 16 times and a square root 4 times
+    # with 16 times finer steps, a jump stays, a kink shrinks by 16 and a square root by 4
     assert jumps[1] < jumps[0] / 3.5
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Joint paths on which a frame moves along lines: closed forms, straightness, refusals."""
+"""On these joint paths a frame moves along lines within limits; impossible paths are refused."""
 
 import numpy as np
 import pytest
@@ -32,7 +32,7 @@ class Bent:
         return cartesian_path(self.m, self.d, self.frame, positions, turns, limits, **more)
 
     def poses(self, path):
-        """Return finely spaced times, and positions and rotations of the frame then."""
+        """Return finely spaced times of a path, and positions and rotations of the frame then."""
         times, rows = np.linspace(0.0, path.duration, FINE), np.empty((3, path.positions.shape[1]))
         d, found = rb.make_data(self.m), []
         for t in times:
@@ -45,7 +45,7 @@ class Bent:
     ("way", "duration"),
     [
         (0.3, 0.3 / 0.2 + 1.5 * 0.2 / 0.6),
-        (0.02, 2.0 * np.sqrt(1.5 * 0.02 / 0.6)),  # this line is too short to reach the speed
+        (0.02, 2.0 * np.sqrt(1.5 * 0.02 / 0.6)),  # this line is too short to reach the speed limit
     ],
 )
 def test_a_line_is_straight_and_within_its_limits(way, duration):
@@ -54,7 +54,7 @@ def test_a_line_is_straight_and_within_its_limits(way, duration):
     times, places, turns = arm.poses(arm.path(way * along))
     assert times[-1] == pytest.approx(duration, rel=1e-12)
     share = (places - arm.place) @ along
-    # the tolerance is the error of cubics between points 5 ms apart
+    # the tolerance is the error of cubic splines between points 5 ms apart
     assert np.abs(places - arm.place - share[:, None] * along).max() < 2e-7
     assert np.abs(turns - arm.turn).max() < 2e-7
     assert share[-1] == pytest.approx(way, abs=1e-8)
@@ -130,7 +130,7 @@ def test_a_path_can_be_limited_to_named_joints():
         ),
         ([0.0, 0.0, 0.0], LIMITS, BAD, "already at all poses of the path"),
         ([-0.2, 0.0, 0.0], CartesianLimits(5.0, 5.0, 100.0, 100.0), REFUSED, "velocity limit"),
-        # past a posture in which two axes of the wrist are parallel
+        # this line passes a posture in which two axes of the wrist are parallel
         ([-0.5, -0.3, 0.0], CartesianLimits(0.5, 1.0, 2.0, 2.0), REFUSED, "singular posture"),
         ([1e300, 0.0, 0.0], LIMITS, BAD, "positions"),
     ],

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""An armed arm without new states coasts by the model, until states arrive or a fault occurs."""
+"""Without new states an armed arm coasts on predicted states, until a state arrives or a fault."""
 
 import numpy as np
 import pytest
@@ -17,7 +17,7 @@ PANDA = "panda.urdf"
 
 
 def without_states(loop, duration):
-    """Run without states; return the largest error of the predicted speed."""
+    """Run without states for a time [s]; return the largest error of the predicted velocities."""
     k, worst = loop.dofs, 0.0
     loop.publish = False
     loop.run(0.03)
@@ -32,7 +32,7 @@ def without_states(loop, duration):
 
 @pytest.mark.parametrize("mode", ["hold", "computed_torque", "impedance"])
 def test_a_light_arm_slows_down_gently_while_states_are_missing(mode):
-    """If the last effort of the law continued to act, joints had errors of 2 rad/s after 60 ms."""
+    """If the last effort continued to act, velocities would be wrong by 2 rad/s after 60 ms."""
     loop = moving(Case("loss", mode, 1.0, PANDA))
     assert np.abs(loop.d.qvel).max() > 1.0
     assert without_states(loop, 0.07) < 0.1
@@ -49,7 +49,7 @@ def test_the_law_and_its_path_continue_after_a_short_loss_of_states():
     assert np.abs(loop.controller.progress().desired[0] - loop.d.qpos[loop.dofs]).max() < 1e-3
 
 
-def test_the_path_of_a_coasting_arm_keeps_its_time():
+def test_time_on_the_path_goes_on_while_an_arm_coasts():
     loop = moving(Case("loss", "computed_torque", 0.2))
     target, seen = loop.controller.progress().desired[0], []
     for k in range(70):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A controller moves arms along paths, to poses, and with payloads."""
+"""A controller moves arms along paths and to poses, also with payloads."""
 
 import numpy as np
 import pytest
@@ -35,7 +35,7 @@ def rms_error(mode, **settings):
 
 
 def test_computed_torque_tracks_twenty_times_closer_than_pd():
-    """The gains of PD control are the same, times the diagonal of M at the start."""
+    """PD control has the same gains, multiplied by the diagonal of M at the start."""
     m = model()
     d = rb.make_data(m)
     d.qpos[:] = Q
@@ -55,7 +55,7 @@ def test_computed_torque_tracks_twenty_times_closer_than_pd():
 def test_an_arm_whose_joints_stick_follows_slow_paths(duration):
     """Dry friction holds all joints.
 
-    Efforts on one joint also push the other joints, which stick.
+    An effort on one joint also loads the other joints, which stick.
     """
     file = "seven_dof_arm.urdf"
     m, plant = model(file), model(file, damped=True)
@@ -65,7 +65,8 @@ def test_an_arm_whose_joints_stick_follows_slow_paths(duration):
     loop.controller.follow_path(quintic([loop.d.qpos, end], [0.0, duration]))
     loop.run(duration + 0.3)
     assert loop.controller.fault is None
-    np.testing.assert_allclose(loop.d.qpos, end, atol=0.08)  # a tenth of the friction is left
+    # a tenth of the friction is not compensated
+    np.testing.assert_allclose(loop.d.qpos, end, atol=0.08)
 
 
 def friction_of_robot(m, share):
@@ -84,7 +85,7 @@ def test_a_path_may_replace_another_in_motion():
     assert loop.controller.progress().number == number + 1
     assert loop.controller.progress().done
     steps = np.diff(trace.target, n=2, axis=0) / loop.h**2
-    # [rad/s^2]; a jump of the velocity by 0.1 rad/s would give 100
+    # a jump of the velocity by 0.1 rad/s would be 100 rad/s^2
     assert np.abs(steps).max() < 15.0
     assert np.abs(trace.qpos - trace.target).max() < 0.01
     np.testing.assert_allclose(loop.d.qpos, Q - 0.1, atol=1e-3)
@@ -147,7 +148,7 @@ def test_an_arm_too_far_from_its_target_is_stopped():
 def test_no_new_target_for_too_long_is_a_fault():
     loop = armed(mode="computed_torque", target_timeout=0.3)
     loop.run(1.0)
-    assert loop.controller.fault is None  # no target has ended yet
+    assert loop.controller.fault is None  # no path has ended yet, so the timeout has not begun
     loop.controller.follow_path(quintic([Q, Q + 0.1], [0.0, 0.5]))
     loop.run(0.75)
     assert loop.controller.fault is None
@@ -183,7 +184,7 @@ def test_an_arm_sags_under_an_unknown_payload_but_not_under_a_known_payload():
     trace = held.run(2.0)
     np.testing.assert_allclose(held.d.qpos, Q, atol=1e-4)
     bumps = np.diff(np.vstack([before, trace.effort]), axis=0)
-    assert np.abs(bumps).max() < 0.1  # 10 N m are blended in over half a second
+    assert np.abs(bumps).max() < 0.1  # half a second blends 10 N m into the effort
     held.controller.set_mode("gravity")
     held.run(0.6)
     rest = held.d.qpos.copy()
@@ -218,9 +219,7 @@ def test_an_armed_arm_accepts_only_confirmed_payloads_and_only_at_rest():
 
 
 def test_an_unknown_payload_is_held_after_a_tracking_fault():
-    """The brake also carries the load that the feedback carried; the model alone would drop the
-    arm.
-    """
+    """The brake keeps the feedback effort that holds the load; the model alone would drop it."""
     loop = loaded("hold")
     before = loop.d.qpos.copy()
     loop.controller._trip(Fault("tracking", "as if it were too far from its target"))
@@ -279,7 +278,7 @@ def test_distant_and_invalid_poses_are_refused():
 
 
 def test_a_stream_of_poses_ends_near_a_blocked_arm():
-    """Otherwise many small steps would wind up the spring."""
+    """If all poses were accepted, the many small steps would wind up the spring."""
     loop, place, turn = framed()
     accepted = 0
     with refused(RbdynError, "pose"):
@@ -287,7 +286,7 @@ def test_a_stream_of_poses_ends_near_a_blocked_arm():
             place += [0.01, 0.0, 0.0]
             loop.controller.set_pose(pose(place, turn))
             accepted += 1
-    assert accepted in (9, 10)  # the pose moved by 0.1 m, less a small sag of the arm
+    assert accepted in (9, 10)  # the accepted poses lead 0.1 m away, less the small sag of the arm
 
 
 def test_a_heavy_arm_does_not_oscillate_when_its_effort_rate_saturates():
@@ -301,5 +300,5 @@ def test_a_heavy_arm_does_not_oscillate_when_its_effort_rate_saturates():
         loop.controller.follow_path(quintic(np.stack([start, start + step]), np.array([0.0, 1.5])))
         trace = loop.run(time)
     assert loop.controller.fault is None
-    assert np.abs(trace.qvel).max() < 1.0  # one rate for all joints would give 2.5
+    assert np.abs(trace.qvel).max() < 1.0  # with one effort rate for all joints it would be 2.5
     assert np.abs(trace.qpos[-1] - trace.target[-1]).max() < 1e-3

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The controller in closed loop with simulated arms: floating, modes, and many threads."""
+"""In closed loop with simulated arms, the controller changes modes and serves many threads."""
 
 import contextlib
 import threading
@@ -16,7 +16,7 @@ from rbdyn_ros.errors import ParameterError, RbdynError
 UR5 = FILES[0]
 Q = np.array(BENT[UR5])
 ACTING = ("gravity", "hold", "computed_torque", "impedance")
-#: A push for 0.1 s [N m] that moves no joint at its velocity limit.
+#: A push for 0.1 s [N m] under which no joint reaches its velocity limit.
 PUSH = dict(zip(FILES, (20.0, 4.0, 0.8, 4.0), strict=True))
 each_mode = pytest.mark.parametrize("mode", ACTING)
 
@@ -38,7 +38,7 @@ def test_the_arm_in_mode_gravity_floats_yields_and_comes_to_rest(file):
     assert np.abs(loop.d.qvel).max() < 1e-3
     rest = loop.d.qpos.copy()
     loop.run(1.0)
-    assert np.abs(loop.d.qpos - rest).max() < 2e-4  # an arm at 1e-3 rad/s moves this far
+    assert np.abs(loop.d.qpos - rest).max() < 2e-4  # 1e-3 rad/s still counts as rest
     assert loop.controller.fault is None
 
 
@@ -83,7 +83,7 @@ def test_modes_change_without_a_bump(before, mode):
     efforts = np.vstack([trace.effort[-1:], more.effort])
     assert np.abs(np.diff(efforts, axis=0)).max() <= 1.0 + 1e-9
     assert before == mode or np.abs(efforts[1] - efforts[0]).max() < 1e-9
-    loop.run(1.5)  # the impedance swings for a while
+    loop.run(1.5)  # the arm swings for a while under impedance
     assert loop.controller.fault is None
     assert np.abs(loop.d.qvel).max() < 0.05
 
@@ -94,11 +94,11 @@ def test_a_fault_during_a_bumpless_start_ends_the_start():
     loop.kick(2.0, 0)
     loop.run(0.01)
     loop.controller.set_mode("hold")
-    loop.kick(2.5, 0)  # a push does not move the target
+    loop.kick(2.5, 0)  # the target stays where it is, although the arm moves
     trace = loop.run(2.0)
     assert loop.controller.fault.code == "tracking"
     assert loop.controller.status().endswith("holding")
-    assert (trace.effort[:120, 0] <= 1.0).all()  # the efforts only brake
+    assert (trace.effort[:120, 0] <= 1.0).all()  # all efforts brake
     # the arm moves 0.2 rad until the fault, and at most (2 rad/s) / (10 1/s) while it is braked
     assert trace.qpos[:, 0].max() - trace.qpos[0, 0] < 0.4
 
@@ -192,7 +192,7 @@ def test_arming_needs_clear_fault_after_a_stall_of_the_sender():
 
 
 def behind(loop, ticks):
-    """Send states of a clock that is 0.5 s behind."""
+    """Run for some ticks with stamps of a clock that is 0.5 s behind."""
     for _ in range(ticks):
         loop.tick(stamp=loop.now - 500 * MS)
 
@@ -224,7 +224,7 @@ def test_disarming_ends_a_path():
 
 
 def test_a_moving_uncontrolled_joint_does_not_disturb_the_others():
-    """An external torque turns the shoulder; the other joints have no error."""
+    """An external torque turns the uncontrolled shoulder; the other joints follow exactly."""
     m = model()
     for mode in ("hold", "computed_torque", "impedance"):
         loop = ClosedLoop(m, mode=mode, names=list(m.jnt_names[1:]))
@@ -294,14 +294,14 @@ def test_a_tick_allocates_no_memory(mode):
     ticks(3000)
     grown = tracemalloc.get_traced_memory()[0] - before
     tracemalloc.stop()
-    assert grown < 6000  # at most two bytes a tick, for integers and caches: no array is allocated
+    assert grown < 6000  # two bytes a tick are for integers and caches; no array is allocated
 
 
 # threads
 
 
 def test_requests_from_many_threads_are_answered_while_states_arrive():
-    """While states arrive, every request ends and every answer is consistent."""
+    """While states arrive, every request returns, and every answer is of one state."""
     loop = armed(mode="computed_torque", arm_without_effort=True)
     c, stop, failed = loop.controller, threading.Event(), []
     most = loop.gate.limits.effort.copy()
@@ -310,12 +310,12 @@ def test_requests_from_many_threads_are_answered_while_states_arrive():
         def run():
             try:
                 last = False
-                while not last:  # at least once, even if the thread starts late
+                while not last:  # it asks at least once, even if it starts late
                     last = stop.is_set()
                     for question in questions:
                         with contextlib.suppress(
                             RbdynError
-                        ):  # a refusal, for example of a path in mode gravity
+                        ):  # some requests are refused, for example a path in mode gravity
                             question()
             except BaseException as error:  # noqa: BLE001 - reported by the main thread
                 failed.append(error)
@@ -324,7 +324,7 @@ def test_requests_from_many_threads_are_answered_while_states_arrive():
 
     def look():
         qpos, qvel, _stamp = c.measured()
-        # all joints of a state have the same offset, so a mixed state would have two offsets
+        # all joints of a state have the same offset, so a mix of two states would have two offsets
         assert np.ptp(qpos - Q) < 1e-12
         assert np.ptp(qvel) == 0.0
         shown = c.progress()
@@ -340,7 +340,7 @@ def test_requests_from_many_threads_are_answered_while_states_arrive():
         asking(lambda: c.set_payload("forearm_link", 0.5, (0, 0, 0), (0,) * 6)),
         asking(
             *(lambda mode=mode: c.set_mode(mode) for mode in ACTING),
-            # a short path: this arm ignores commands, so on a longer path it would count as frozen
+            # this arm ignores commands, so on a longer path it would count as frozen
             lambda: c.follow_path(quintic([Q, Q + 1e-5], [0.0, 1.0])),
             c.stop_following,
             lambda: c.tighten(1.0, 1.0, 0.0),
@@ -356,7 +356,7 @@ def test_requests_from_many_threads_are_answered_while_states_arrive():
         loop.now += MS
         offset = 1e-4 * np.sin(0.05 * k)
         speed = 5e-3 * np.cos(0.05 * k)
-        # without measured efforts, which would show that there is no payload
+        # measured efforts would show that there is no payload
         unmeasured = np.empty(0)
         answer = loop.send(position=Q + offset, velocity=np.full(6, speed), effort=unmeasured)
         answers += answer is not None
@@ -385,7 +385,7 @@ def test_arming_from_another_thread_starts_at_the_holding_effort():
 
 
 def test_efforts_computed_while_disarmed_are_not_sent():
-    """`sending` says whether returned efforts are sent; a returned array does not change later."""
+    """`sending` says whether the returned efforts may be sent. Returned arrays never change."""
     loop = ClosedLoop(model(), mode="hold")
     loop.run(0.3)
     c = loop.controller
@@ -393,7 +393,7 @@ def test_efforts_computed_while_disarmed_are_not_sent():
     returned = loop.answer
     kept = returned.copy()
     c.try_arm(loop.now)
-    assert not c.sending  # the last answer is from before arming
+    assert not c.sending  # the last answer was computed before arming
     np.testing.assert_array_equal(returned, kept)
     loop.tick()
     assert c.sending

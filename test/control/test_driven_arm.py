@@ -50,7 +50,7 @@ def target(m, qpos, qvel):
 
 @pytest.mark.parametrize("gravity", [False, True])
 def test_commands_leave_out_the_terms_that_the_robot_compensates(gravity):
-    """Command + C qvel (+ g) is the effort of the same law for an unloaded arm."""
+    """The command plus C qvel (plus g) is the effort of the same law without compensation."""
     m = model()
     bare = Arm(m).bare
     d = rb.make_data(bare)
@@ -98,7 +98,7 @@ def test_the_actuation_of_an_arm_adds_its_compensation_to_a_command():
 
 
 def started(name, mode="gravity", given=None, **more):
-    """Return an armed loop behind a driver after its bumpless start."""
+    """Return an armed loop with the driver of a preset, after its bumpless start."""
     loop = DrivenArm.behind(name, model(DRIVERS[name]), given, mode=mode, **more).arm()
     loop.run(0.6)
     return loop
@@ -115,7 +115,7 @@ def test_an_arm_with_a_driver_floats(name):
 
 
 def moved(loop, way, time=1.5):
-    """Follow a path from the present position; return the largest error of tracking."""
+    """Follow a path by `way` from the present position; return the largest tracking error."""
     start = loop.d.qpos[loop.dofs].copy()
     loop.controller.follow_path(quintic([start, start + way], [0.0, time]))
     trace = loop.run(time + 0.5)
@@ -125,14 +125,14 @@ def moved(loop, way, time=1.5):
 
 @each_driver
 def test_an_arm_with_a_driver_tracks_like_an_unloaded_arm(name):
-    """The closed loop is the same; only the driver, not the controller, adds g and C qvel."""
+    """The closed loop is the same, but the driver adds g and C qvel in place of the controller."""
     file = DRIVERS[name]
     plain = ClosedLoop(model(file), mode="computed_torque").arm()
     plain.run(0.6)
     way = np.resize([0.7, -0.5, 0.6, 0.8, -0.7, 0.9, 0.5], len(plain.dofs))
     way[7:] = 0.0
     if file == PANDA:
-        way[-1] = 0.0  # a finger
+        way[-1] = 0.0  # the finger rests
     expected = moved(plain, way)
     loop = started(name, "computed_torque")
     error = moved(loop, way)
@@ -153,8 +153,8 @@ def test_friction_that_the_robot_carries_is_not_compensated_again():
     assert moved(nobody, way) > 2.0 * carried
 
 
-def test_coriolis_counted_twice_shows_in_the_tracking():
-    """A controller without the setting for a Flexiv's Coriolis compensation tracks worse."""
+def test_compensating_coriolis_forces_twice_worsens_the_tracking():
+    """A controller that does not know of a Flexiv's Coriolis compensation tracks worse."""
     way = np.array([1.0, -0.8, 0.9, 0.8, -1.0, 1.0, 0.9, 0.0])
     right = started("rizon4", "computed_torque")
     wrong = started("rizon4", "computed_torque", given="fr3")
@@ -181,7 +181,7 @@ def test_a_payload_set_in_the_controller_is_compensated(name):
     ("true", "told"), [("ur5e", "fr3"), ("ur5e", "gen3"), ("fr3", "ur5e"), ("rizon4", "ur5e")]
 )
 def test_a_wrong_preset_is_refused_at_arming_when_efforts_reveal_it(true, told):
-    """UR reports torques without gravity, other arms with gravity: any posture shows this."""
+    """A UR reports torques without gravity, other arms with it; they differ in every posture."""
     loop = DrivenArm.behind(true, model(DRIVERS[true]), told, mode="hold")
     loop.run(0.5)
     before = loop.d.qpos.copy()
@@ -195,14 +195,14 @@ def test_a_wrong_preset_is_refused_at_arming_when_efforts_reveal_it(true, told):
 def counted_twice(mode):
     """Return an armed Panda whose controller and robot both compensate gravity."""
     m = model(PANDA)
-    # torque sensors measure g in either case: arming succeeds, as the guide says
+    # torque sensors measure g in both cases, so arming succeeds, as the guide says
     loop = DrivenArm.behind("fr3", m, "gen3", mode=mode)
     loop.run(0.5)
     loop.controller.try_arm(loop.now)
     return m, loop
 
 
-def test_gravity_counted_twice_lifts_a_held_arm_by_g_over_its_stiffness():
+def test_compensating_gravity_twice_lifts_a_held_arm_by_g_over_its_stiffness():
     m, loop = counted_twice("hold")
     start = loop.d.qpos.copy()
     loop.run(3.0)
@@ -216,7 +216,7 @@ def test_gravity_counted_twice_lifts_a_held_arm_by_g_over_its_stiffness():
     assert m.nv == len(lift)
 
 
-def test_gravity_counted_twice_in_a_floating_arm_is_a_fault():
+def test_compensating_gravity_twice_in_a_floating_arm_is_a_fault():
     _, loop = counted_twice("gravity")
     loop.run(3.0)
     assert loop.controller.fault is not None
@@ -230,7 +230,7 @@ def test_an_arm_without_measured_efforts_is_not_armed_by_default():
 
 
 def test_currents_in_place_of_torques_prevent_arming():
-    """A UR with use_currents_as_efforts and a preset that expects the total torque."""
+    """The UR reports currents (use_currents_as_efforts), but its preset expects torques."""
     loop = DrivenArm(model(), (), "current", mode="hold")
     loop.run(0.5)
     with refused(RbdynError, "effort-mismatch", "shoulder_lift_joint"):

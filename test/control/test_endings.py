@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""After a fault an armed arm brakes and holds, or brakes without states and falls silent."""
+"""After a fault an armed arm brakes and holds, or brakes without states and then goes silent."""
 
 import numpy as np
 import pytest
@@ -37,7 +37,7 @@ def see(end, qpos, qvel, dt=0.001, push=ZERO):
 
 
 class Blindly:
-    """An end without states: the loop is called every 10 ms."""
+    """Call the end without states every 10 ms; return the effort."""
 
     def __init__(self, end, velocity=ZERO):
         self.end, self.now, self.velocity = end, START, velocity
@@ -77,7 +77,7 @@ def test_an_arm_that_still_moves_after_a_second_of_braking_is_held():
 
 
 def growing(k):
-    """The speed stays below every limit; after 0.1 s a push multiplies it by up to 1.5."""
+    """After 0.1 s a push multiplies the speed by up to 1.5; it stays below every limit."""
     return Q, np.full(6, 1.4 if k <= 100 else 1.8)
 
 
@@ -92,12 +92,12 @@ def too_fast(_k):
 
 
 def not_resting(k):
-    """The arm is too slow for the other conditions and keeps moving."""
+    """The arm keeps moving, too slowly for the other conditions."""
     return Q + 0.2e-3 * k, np.full(6, 0.2)
 
 
 def moved_away(k):
-    """The arm rests for 0.15 s and is then slowly led away."""
+    """The arm rests for 0.15 s and is then slowly moved away."""
     return Q + 1e-3 * max(0, k - 150), np.full(6, 0.0 if k < 150 else 1.0)
 
 
@@ -117,8 +117,8 @@ def struck(k):
         (struck, 150),
     ],
 )
-def test_the_last_efforts_after_a_failed_brake_hold_the_arm_before_silence(motion, count):
-    """`count` states are answered; the next answer is the last and holds the arm."""
+def test_after_a_failed_brake_the_last_efforts_hold_the_arm(motion, count):
+    """After `count` states one more answer follows, which holds the arm."""
     arm, end = ending()
     for k in range(count + 3):
         qpos, qvel = motion(k)
@@ -150,7 +150,7 @@ def test_an_arm_without_states_is_held_before_the_controller_falls_silent(blind_
 
 
 def test_a_blind_arm_holds_once_and_falls_silent_after_a_pause_of_minutes():
-    """After such a pause of the process the motion is not predicted, and silence follows."""
+    """After a pause of minutes the motion is not predicted, and no efforts follow."""
     arm, end = ending()
     blindly = Blindly(end, np.full(6, 0.5))
     assert blindly() is not None
@@ -175,7 +175,7 @@ def test_a_controller_that_was_not_called_for_minutes_sends_nothing(mode):
     assert loop.controller.fault.code == "age"
     assert "not called in time" in loop.controller.status()
     loop.watched = loop.now
-    loop.run(0.1)  # states alone do not resume control
+    loop.run(0.1)  # new states alone do not resume control
     assert loop.answer is None
 
 
@@ -227,7 +227,7 @@ def test_joints_that_are_not_controlled_are_not_held():
 
 
 def moving(mode="gravity", speed=0.5, **keywords):
-    """Return a loop whose arm moves at about this speed."""
+    """Return an armed loop whose joints move at up to about this speed [rad/s]."""
     loop = ClosedLoop(model(), mode=mode, **keywords).arm()
     loop.run(0.6)
     loop.kick([speed, -speed, speed, 0.0, speed, 0.0])
@@ -236,7 +236,7 @@ def moving(mode="gravity", speed=0.5, **keywords):
 
 
 def ended(loop, trace, fault, state):
-    """Check that the arm came to rest and did not accelerate before."""
+    """Check that the run ended in this fault and state, at rest, and without acceleration."""
     assert loop.controller.fault.code == fault
     assert loop.controller.status().endswith(state)
     assert np.abs(loop.d.qvel).max() < 0.01
@@ -330,7 +330,7 @@ def test_a_clock_jump_is_a_fault_and_the_arm_is_held(jump):
 @pytest.mark.parametrize("lie", [-1.0, 0.0])
 @pytest.mark.parametrize("mode", ["gravity", "hold", "computed_torque"])
 def test_wrong_velocities_do_not_drive_the_arm(mode, lie):
-    """With velocities of the wrong sign every brake that uses them would accelerate the arm."""
+    """A brake that uses velocities of the wrong sign would accelerate the arm."""
     loop = ClosedLoop(model(), mode=mode).arm()
     loop.run(0.6)
     loop.d.qvel[:3] = 0.3
@@ -341,13 +341,13 @@ def test_wrong_velocities_do_not_drive_the_arm(mode, lie):
     if loop.controller.fault is not None:
         assert loop.controller.fault.code in ("velocity", "tracking")
         assert loop.controller.status().endswith(("silent", "holding"))
-    # without damping the arm may keep swinging with its energy
+    # without usable velocities nothing damps the arm, so it may keep swinging
     assert np.abs(loop.d.qvel).max() < (0.02 if lie else 0.3)
-    assert fastest < 5.0  # without the check of the gate the speed exceeded 100 rad/s
+    assert fastest < 5.0  # without the gate's check it would exceed 100 rad/s
 
 
 def pushed(loop, force, duration):
-    """Push the tool along its y axis [N] for a time [s]; return the largest shares of limits."""
+    """Push the tool along its y axis [N] for a time [s]; return the relative speeds."""
     shares = []
     for k in range(round(1.5 / loop.h)):
         loop.push[:] = 0.0
@@ -362,7 +362,7 @@ def pushed(loop, force, duration):
 @pytest.mark.parametrize("period", [0.001, 0.004])
 @pytest.mark.parametrize("duration", [0.1, 9.0])
 def test_an_arm_pushed_while_it_is_braked_is_braked_and_held(duration, period):
-    """The push begins with the fault, so the brake has not measured it yet."""
+    """The push begins at the fault, so the brake has not measured it before."""
     loop = ClosedLoop(model(), qpos=STRETCHED)
     loop.h = period
     loop.arm().run(0.6)
@@ -391,7 +391,7 @@ def test_an_arm_pushed_with_tightened_limits_ends_in_a_hold():
 @pytest.mark.parametrize("period", [0.001, 0.004])
 @pytest.mark.parametrize("speed", [0.5, 2.2])
 def test_braking_ends_if_it_accelerates_the_arm(speed, period):
-    """Mirrored positions and velocities agree, so only the energy shows the error."""
+    """Mirrored positions and mirrored velocities agree, so only the energy shows the error."""
     loop = ClosedLoop(model()).arm()
     loop.h = period
     loop.run(0.6)

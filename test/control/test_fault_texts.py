@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The message of every fault has the value, the joint, the bound and the remedy.
+"""The message of every fault states the value, the joint, the bound and the remedy.
 
 The faults of other nodes, `rivals`, are in test/ros/arm/test_claim.py.
 """
@@ -26,7 +26,7 @@ def limited(**more):
 
 
 def sent(*states, of=None):
-    """Send states, repeat the last state until a fault occurs, and return the fault."""
+    """Send states to `of` or a new loop, repeat the last until a fault occurs, and return it."""
     send = of or limited()
     for state in states[:-1]:
         assert send(**state)[1] is None
@@ -90,7 +90,7 @@ def no_new_target():
     return tripped(loop)
 
 
-#: The fault, its code and reaction, and what its message contains.
+#: For each fault: its code, its reaction, and words of its message.
 TABLE = {
     "finite": (
         lambda: sent({"qpos": at(2, np.nan)}),
@@ -197,7 +197,7 @@ def test_the_table_of_this_test_has_every_fault():
     assert set(REMEDIES) == CODES
 
 
-#: Faults whose text has a number and the exceeded limit, both from the kernel.
+#: Faults whose text has a number and the limit that it exceeds, both from the kernel.
 COMPARED = (kinds.UNLIKE, kinds.LATE, kinds.SLOW, kinds.OLD, kinds.STRAYED, kinds.IDLE)
 
 

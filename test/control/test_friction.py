@@ -65,7 +65,7 @@ def test_the_output_may_be_the_array_of_velocities():
     np.testing.assert_array_equal(friction().effort(v, v), expected)
 
 
-def test_a_scaled_friction_has_scaled_efforts_at_each_speed():
+def test_scaling_a_friction_scales_its_effort_at_each_speed():
     v = np.array([0.3, -0.02, 0.004])
     whole, half = friction(), friction().scaled(0.5)
     np.testing.assert_allclose(

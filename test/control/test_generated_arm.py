@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The controller of a generated package (generated_arm.py) meets rows of the battery of lies."""
+"""Cases of the battery of lies with the controller of a generated package (generated_arm.py)."""
 
 import pytest
 from battery import Case

@@ -25,7 +25,7 @@ ROWS += ("velocity_sign", "effort_milli", "drift")
 
 
 @pytest.mark.parametrize("name", ROWS)
-def test_generated_code_finds_errors_of_the_arm_in_its_start_up_test(name):
+def test_the_start_up_test_of_generated_code_finds_errors_of_the_arm(name):
     lie, word = ERRORS[name]
     loop = TriedCode(lie=lie() if name.startswith(("delay", "filter")) else lie)
     found = loop.tried()
@@ -50,7 +50,7 @@ def test_generated_code_moves_a_correct_arm_as_python_does(file):
 
 @pytest.mark.parametrize("onset", [0.05, 0.25, 0.77])
 @pytest.mark.parametrize("name", ["frozen", "nan", "jump", "sign"])
-def test_a_false_state_that_begins_in_the_test_ends_generated_code(name, onset):
+def test_a_false_state_during_the_test_ends_generated_code(name, onset):
     loop = TriedCode(lie=begins(onset, LATER[name]))
     assert loop.tried()
     assert loop.far < MOVED
@@ -96,7 +96,7 @@ def test_generated_code_refuses_a_joint_without_room_for_its_start_up_test():
     loop.run(0.3)
     with pytest.raises(RbdynError):
         loop.controller.try_arm(loop.now)
-    assert "needs 0.017 of room" in loop.controller._own.sentence  # the text of Python
+    assert "needs 0.017 of room" in loop.controller._own.sentence  # Python's message
 
 
 def test_messages_of_the_generated_start_up_test_match_python():

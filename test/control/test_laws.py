@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Joint laws against Pinocchio's terms, and their closed-loop properties in simulation."""
+"""Joint laws agree with Pinocchio's terms; simulated arms under them move as theory predicts."""
 
 import tracemalloc
 
@@ -79,7 +79,7 @@ def test_a_law_after_a_change_of_payload_equals_a_new_law():
 
 
 def rk4(m, law, q, v, h, steps, target):
-    """Return positions and velocities under a law in continuous time."""
+    """Integrate an arm under a law in continuous time; return positions and velocities."""
     d = rb.make_data(m)
 
     def slope(q, v):
@@ -100,7 +100,7 @@ def rk4(m, law, q, v, h, steps, target):
 
 @each_arm
 def test_kinetic_energy_decays_at_the_given_rate(file):
-    """dT/dt = -2 rate T for any motion of any arm, so T = T0 exp(-2 rate t)."""
+    """For any motion of any arm dT/dt = -2 rate T, so T = T0 exp(-2 rate t)."""
     m, (q, v, _a) = model(file), state(file)
     rate, h, d = 4.0, 1e-3, rb.make_data(m)
     law = GravityCompensation(Arm(m), rate)
@@ -112,7 +112,7 @@ def test_kinetic_energy_decays_at_the_given_rate(file):
 
     for k in (100, 250, 500):
         expected = energy(q, v) * np.exp(-2.0 * rate * k * h)
-        # 1e-6: the truncation of the Runge-Kutta method at this step
+        # the truncation error of the Runge-Kutta method is 1e-6 with this step
         assert energy(places[k], speeds[k]) == pytest.approx(expected, rel=1e-6)
 
 
@@ -133,7 +133,7 @@ def test_damped_motion_stays_on_the_path_of_free_motion(file):
 
 @each_arm
 def test_the_error_of_computed_torque_follows_its_linear_equation(file):
-    """e'' + Kd e' + Kp e = 0 joint by joint, however the inertia couples them."""
+    """Each joint follows e'' + Kd e' + Kp e = 0, although the inertia couples the joints."""
     m, (q, v, _a) = model(file), state(file)
     Kp, Kd = 80.0, 7.0  # underdamped
     target = Target(m.nv, q + 0.1)

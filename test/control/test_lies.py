@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One case of each kind of the battery of lies; the guides of arms list lies and faults."""
+"""One case of each kind of lie in the battery; the guides list all lies and all faults."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -29,22 +29,22 @@ from rbdyn_ros.control.base.faults import CODES, FAULTS
 from rbdyn_ros.control.base.state_kernels import LONG_GAP
 from rbdyn_ros.control.motion.paths import Path as JointPath
 
-#: A joint presses on a wall 0.3 rad ahead with 40 % of the effort limit of 150 N m.
+#: With this stiffness a joint that is to move 0.3 rad into a wall presses with 40 % of its limit.
 STIFF = {"impedance_stiffness": 200.0}
 KINOVA = "kinova.urdf"
 GUIDES = Path(__file__).parents[2] / "docs/guides"
-#: Each lie runs in one mode, at 20 % of the velocity limits; battery.py runs all modes, speeds,
-#: robots and frictions.
+#: Each lie is tried in one mode, at 20 % of the velocity limits. battery.py tries all modes,
+#: speeds and robots, with and without friction.
 KINDS = [lie.name for lie in LIES if LOOP in lie.where and lie.name not in HARNESS]
-#: Lies about velocities are worst with strong feedback.
+#: These lies are worst with strong feedback.
 WORST = ["velocity_sign", "velocity_zero", "frozen", "lag_75_ms", "loss"]
 CASES = [Case(name, MODES[k % 4], 0.2) for k, name in enumerate(KINDS)]
 CASES += [Case(name, "hold", 1.0) for name in WORST]
 CASES += [Case("frozen_noisy", mode, 1.0) for mode in ("gravity", "computed_torque", "impedance")]
-#: If the arm starts at rest and velocities are noisy, these lies are found in time only because
-#: the measured efforts do not follow the commands.
+#: An arm at rest with noisy velocities: only measured efforts that do not follow the commands
+#: reveal these lies in time.
 CASES += [Case("frozen_noisy", "computed_torque", 0.0, file) for file in FILES if file != KINOVA]
-#: Wrong loads and a restarted controller, each in the modes that it affects most.
+#: Wrong loads and a restarted controller, each in the modes in which it matters most.
 CASES += [
     Case("payload", "computed_torque", 0.0),
     Case("payload", "gravity", 0.2),
@@ -54,9 +54,9 @@ CASES += [
     Case("gravity", "hold", 0.0),
     *(Case("controller_restart", mode, 1.0) for mode in MODES),
 ]
-#: With velocities in degrees a held arm oscillates until the timeout of its driver.
+#: With velocities in degrees a held arm oscillates until its driver no longer waits for commands.
 CASES += [Case("velocity_degrees", "computed_torque", 0.0)]
-#: Errors of the prediction are largest for an arm with light wrists and no friction.
+#: Predicted states are worst for an arm with light wrists and no friction.
 CASES += [
     Case("velocity_offset", "gravity", 0.2, SEVEN),
     Case("position_drift", "impedance", 0.2, SEVEN),
@@ -64,7 +64,7 @@ CASES += [
     Case("frozen_joint", "hold", 0.2, SEVEN),
     Case("lag_50_ms", "impedance", 1.0, SEVEN),
 ]
-#: At 250 Hz a lie acts for longer before it is found.
+#: At 250 Hz a lie acts longer before it is detected.
 CASES += [
     Case("velocity_scale", "impedance", 1.0, period=0.004),
     Case("velocity_scale", "computed_torque", 1.0, SEVEN, period=0.004),
@@ -78,8 +78,8 @@ CASES += [
     Case("frozen_joint", "hold", 0.2, "kinova.urdf", period=0.004),
     Case("swapped", "gravity", 1.0, SEVEN, period=0.004),
 ]
-#: Missing or late states: a light arm without friction moved up to 0.5 rad too far under its last
-#: effort, and reached 205 % of a velocity limit.
+#: Missing or late states: if its last effort went on, a light arm without friction moved up to 0.5
+#: rad too far, at 205 % of a velocity limit.
 MISSING = (
     ("loss", "impedance", "panda.urdf", 0.001),
     ("lag_75_ms", "computed_torque", "panda.urdf", 0.001),
@@ -91,14 +91,14 @@ MISSING = (
 CASES += [Case(lie, mode, 1.0, file, period=h) for lie, mode, file, h in MISSING]
 
 
-#: Cases outside the bound, as in the guide of wrong states, with their largest distance [rad] and
-#: largest share of a velocity limit.
+#: Cases that exceed the bounds, as in the guide: their distance [rad] and speed as a share of a
+#: velocity limit.
 OUTSIDE = {"frozen_positions-gravity-0.2-kinov-250": (0.3, 1.6)}
-#: Largest distance in each mode if the driver filters repeated numbers [rad].
+#: For each mode: the largest distance [rad] if the driver drops repeated numbers.
 FILTERED = {"hold": 0.55, "computed_torque": 0.45, "impedance": 0.5}
 
 
-#: Every 83rd pair is tried; the option `--lies all` tries all.
+#: Every 83rd pair of lies is tried; the option `--lies all` tries all pairs.
 SAMPLED = 83
 
 
@@ -144,7 +144,7 @@ def name_of(case):
 
 @pytest.mark.parametrize("case", CASES, ids=name_of)
 def test_an_arm_with_false_states_stays_within_safe_distances(case):
-    """A joint moves 0.3 rad beyond the reference runs, and at 120 % of its limit, at most."""
+    """Joints move at most 0.3 rad beyond the reference runs, and at most at 120 % of a limit."""
     verdict = judged(case)
     if known := OUTSIDE.get(name_of(case)):
         assert verdict.excess < known[0]
@@ -155,7 +155,7 @@ def test_an_arm_with_false_states_stays_within_safe_distances(case):
 
 
 def test_two_lies_at_once_end_in_a_fault(request):
-    """Each lie is harmless alone; the option `--lies all` prints all pairs outside the bound."""
+    """Each lie is harmless alone. With `--lies all` the test prints the pairs out of bounds."""
     every = request.config.getoption("--lies") == "all"
     chosen = pairs()[:: 1 if every else SAMPLED]
     tried = [Case(name, MODES[k % 4], 0.2) for k, name in enumerate(chosen)]
@@ -166,13 +166,13 @@ def test_two_lies_at_once_end_in_a_fault(request):
         print(f"{len(outside)} of {len(tried)} pairs are outside the bound")
     else:
         assert not outside
-        # after a fault `frozen` no state is accepted again
+        # after the fault `frozen` the controller accepts no more states
         assert {verdict.end for _, verdict in found if verdict.code == "frozen"} == {"silent"}
 
 
 @pytest.mark.parametrize("mode", FILTERED)
 def test_a_driver_that_filters_frozen_numbers_does_not_hide_them(mode):
-    """The arm seems to slow down, but no effort explains this."""
+    """The filtered states look as if the arm slows down, but no effort would slow it down."""
     case = Case("frozen", mode, 0.2)
     stopped, going = references(replace(case, lie=""))
     loop = moving(case)
@@ -185,9 +185,7 @@ def test_a_driver_that_filters_frozen_numbers_does_not_hide_them(mode):
 
 
 def pressed(loop, coarse=False):
-    """Follow a path to a point 0.3 rad inside a wall; `coarse` encoders repeat their numbers
-    there.
-    """
+    """Follow a path into a wall; return the fault and the effort as a share of the limit."""
     loop.run(0.1)
     k, stop = loop.dofs[0], loop.d.qpos[loop.dofs[0]] + 0.01
     q = loop.d.qpos[loop.dofs].copy()
@@ -223,7 +221,7 @@ def test_contact_effort_allows_firm_contact_in_impedance(coarse):
 @pytest.mark.parametrize("late", [0.0, 0.03])
 @pytest.mark.parametrize("slow", [0.0, 0.1])
 def test_late_and_slow_measured_efforts_are_not_a_freeze(late, slow):
-    """A joint presses on a wall; its measured efforts are late by `late` [s] and filtered [s]."""
+    """A joint presses on a wall; measured efforts are `late` and filtered with `slow` [s]."""
     loop = armed(mode="impedance", settle=0.3, **STIFF)
     loop.gate.use(replace(loop.gate.limits, contact=0.5))
     seen, shown, tick = [], loop.applied.copy(), loop.tick
@@ -253,7 +251,7 @@ def test_a_joint_blocked_above_contact_effort_is_a_freeze():
     assert pressed(loop)[0].code == "frozen"
 
 
-def test_contact_effort_counts_in_impedance_only():
+def test_contact_effort_matters_only_in_impedance():
     loop = armed(mode="computed_torque", settle=0.3, tracking_tolerance=0.5)
     loop.gate.use(replace(loop.gate.limits, contact=0.5))
     assert pressed(loop)[0].code == "frozen"
@@ -288,13 +286,13 @@ def test_unmodelled_friction_is_not_a_freeze(mode):
 
 @pytest.mark.parametrize("mode", ["computed_torque", "impedance"])
 def test_partly_modelled_friction_is_not_a_freeze(mode):
-    """Some joints stand exactly still; others move, and measured efforts follow commands."""
+    """Some joints stick while others move, and the measured efforts follow the commands."""
     assert fault_of(FILES[0], "path_with_three_times_the_friction", mode)[0] != "frozen"
 
 
 @pytest.mark.parametrize("friction", [False, True])
 def test_positions_and_velocities_that_freeze_together_are_a_fault(friction):
-    """Measured efforts continue and follow the commands."""
+    """Only the measured efforts do not freeze; they follow the commands."""
     case = Case("frozen", "computed_torque", 0.0, friction=friction)
     stopped, going = references(replace(case, lie=""))
     loop = moving(case)
@@ -305,7 +303,7 @@ def test_positions_and_velocities_that_freeze_together_are_a_fault(friction):
     assert beyond(q[:, k], np.concatenate([stopped, going])[:, k]) < FARTHEST
 
 
-def test_a_cleared_fault_clears_the_disagreement_of_numbers():
+def test_after_a_cleared_fault_earlier_contradictions_do_not_count():
     loop = ClosedLoop(model()).arm()
     loop.gate.s.memory[2] = 2.0 * LONG_GAP
     loop.tick()
@@ -317,7 +315,7 @@ def test_a_cleared_fault_clears_the_disagreement_of_numbers():
 
 @liar
 def paced(memory, state, time, pause, burst):
-    """Send states with pauses [s]: one state after each pause, or all states in a burst."""
+    """After each pause [s], send the last state, or all states since the last pause in a burst."""
     waiting = memory.setdefault("waiting", [])
     waiting.append(state)
     if time - memory.get("last", 0.0) < pause - 1e-9:
@@ -330,7 +328,7 @@ def paced(memory, state, time, pause, burst):
 @pytest.mark.parametrize("burst", [False, True])
 @pytest.mark.parametrize("case", [("impedance", 0.2, 0.06), ("computed_torque", 0.0, 0.079)])
 def test_correct_states_at_a_low_rate_end_in_silence(case, burst):
-    """Efforts that act for too long shake the arm: it moved by 3.5 rad, at 415 % of a limit."""
+    """Without silence, efforts that act too long moved the arm by 3.5 rad, at 415 % of a limit."""
     mode, speed, pause = case
     case = Case("frozen", mode, speed)
     stopped, going = references(replace(case, lie=""))
@@ -345,7 +343,7 @@ def test_correct_states_at_a_low_rate_end_in_silence(case, burst):
 
 @liar
 def coarse(seen, state, _time, resolution, rise=0.005):
-    """Give the encoders a resolution [rad]; velocities are filtered differences of positions."""
+    """Round positions to a resolution [rad]; velocities become filtered differences of them."""
     place = np.round(state["position"] / resolution) * resolution
     before, speed = seen.get("place", place), seen.get("speed", np.zeros(len(place)))
     now = state["stamp"] * 1e-9
@@ -370,7 +368,7 @@ def rough(memory, state, _time, deviation):
     ids=["5", "10", "fine", "coarse"],
 )
 def test_noise_and_goals_replaced_during_the_motion_are_not_a_fault(honest, mode):
-    """Encoders have steps of 1 mrad. New goals arrive before the last goal is reached."""
+    """Velocities are noisy or encoders coarse. Goals arrive before the last goal is reached."""
     loop = ClosedLoop(model(), tracking_tolerance=0.5).arm()
     loop.controller.set_mode(mode)
     change = honest()
@@ -387,8 +385,8 @@ def test_noise_and_goals_replaced_during_the_motion_are_not_a_fault(honest, mode
     assert loop.controller.fault is None, loop.controller.status()
 
 
-def test_a_rearmed_arm_is_not_judged_by_earlier_states():
-    """The arm was disarmed while it was blind, and has moved since."""
+def test_a_rearmed_arm_ignores_earlier_states():
+    """The arm was disarmed after a fault without states, and has moved since."""
     loop = ClosedLoop(model()).arm()
     loop.run(0.1)
     jumped = loop.d.qpos.copy()

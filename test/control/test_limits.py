@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Limits of a real arm select the controlled joints and never become wider."""
+"""The limits of a real arm select the controlled joints, and they can only be tightened."""
 
 import re
 from dataclasses import replace
@@ -73,7 +73,7 @@ def test_names_select_and_order_joints():
 
 
 @pytest.mark.parametrize("name", ["trun", "weak", "stuck", "endless", "follower", "slide"])
-def test_all_joints_that_cannot_be_controlled_are_refused(name):
+def test_the_error_lists_all_joints_that_cannot_be_controlled(name):
     with refused(ParameterError, ["joints", "joints"], name):
         Limits.of(robot(), ["slide", name, "nobody"])
 

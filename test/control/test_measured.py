@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""State messages name joints in any order, and are used completely or not at all."""
+"""State messages may list joints in any order; a message is used completely or not at all."""
 
 from functools import cache
 
@@ -26,7 +26,7 @@ def measured(required=ARM):
 
 
 def rows(n, start=0.0):
-    """Return positions, velocities and efforts, which differ from joint to joint."""
+    """Return positions, velocities and efforts of n joints; all numbers differ."""
     k = np.arange(n) + start
     return -0.01 * k, 0.001 * k, 0.1 * k
 
@@ -44,7 +44,7 @@ def test_names_of_joints_may_come_in_any_order():
     assert mixed.take([names[k] for k in order], *(row[order] for row in given)) is None
     np.testing.assert_array_equal(everything(straight), everything(mixed))
     np.testing.assert_array_equal(straight.effort[:7], given[2][:7])
-    # the indices found for the first message do not apply to this order of names
+    # the indices stored for the first message do not fit this order of names
     assert mixed.take(names, *given) is None
     np.testing.assert_array_equal(everything(straight), everything(mixed))
 
@@ -62,7 +62,7 @@ def test_missing_optional_joints_keep_their_last_position_with_zero_velocity():
     assert seen.take([*ARM, FINGER], *(np.append(row, 0.03) for row in rows(7))) is None
     assert (seen.qpos[7], seen.qvel[7]) == (0.03, 0.03)
     assert seen.take(ARM, *rows(7)) is None
-    # with this velocity the joint would seem to move for ever
+    # with its last velocity the joint would seem to move forever
     assert (seen.qpos[7], seen.qvel[7]) == (0.03, 0.0)
 
 
@@ -82,7 +82,7 @@ def test_measurements_of_a_gripper_are_clipped_to_its_limits():
 @pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf, LARGEST, -1e300])
 @pytest.mark.parametrize("row", [0, 1])
 @pytest.mark.parametrize("k", [0, 3, 6])
-def test_numbers_that_are_not_finite_are_refused_with_their_joint(bad, row, k):
+def test_the_error_about_a_number_that_is_not_finite_names_its_joint(bad, row, k):
     seen = measured()
     given = [r.copy() for r in rows(7)]
     given[row][k] = bad
@@ -133,7 +133,7 @@ def test_a_wrong_message_is_refused_and_changes_nothing(names, lengths, named):
 
 
 def test_a_message_with_more_names_than_numbers_is_refused_every_time():
-    """After the first refusal the names are known, but the message still has too few numbers."""
+    """The names are stored at the first refusal; the repeated message still lacks numbers."""
     seen = measured()
     assert seen.take(ARM, *rows(7, 1.0)) is None
     before = everything(seen)
@@ -146,7 +146,7 @@ def test_a_message_with_more_names_than_numbers_is_refused_every_time():
     np.testing.assert_array_equal(seen.qpos[:7], rows(8)[0][1:])
 
 
-def test_errors_of_a_message_are_reported_in_the_order_numbers_names_lengths():
+def test_wrong_numbers_are_reported_before_wrong_names_and_wrong_names_before_lengths():
     seen = measured()
     wrong = (*ARM, ARM[2])
     assert "finite" in seen.take(wrong, np.full(3, np.nan), np.zeros(2), NOTHING).text
@@ -174,11 +174,11 @@ def test_numbers_may_have_any_type_and_stride(kind):
         np.testing.assert_array_equal(everything(seen), everything(same))
 
 
-def test_messages_of_other_devices_do_not_concern_the_arm():
+def test_messages_of_other_devices_are_not_for_the_arm():
     seen = measured()
     assert not seen.concerns(["wheel", "mast"])
     assert not seen.concerns([])
-    assert not seen.concerns([FINGER])  # a joint of this robot, but not required
+    assert not seen.concerns([FINGER])  # this joint belongs to the robot, but is not required
     assert seen.concerns([ARM[3]])
     assert seen.take(ARM, *rows(7)) is None
     assert seen.concerns(ARM)
@@ -196,7 +196,7 @@ class Counted(list):
 
 
 def test_a_huge_message_is_refused_in_linear_time():
-    """Names of another device must not delay the loop: the time is linear in their number."""
+    """Names of another device must not delay the loop, so the time is linear in their number."""
     seen = measured()
     names = Counted(f"n{k}" for k in range(20_000))
     names += [names[-1], *ARM]
@@ -208,9 +208,7 @@ def test_a_huge_message_is_refused_in_linear_time():
 def test_joints_are_within_their_limits_before_the_first_message():
     seen = measured()
     assert seen.arrival is None
-    assert seen.qpos[3] == pytest.approx(
-        -0.0698
-    )  # the limit of panda_joint4, whose range excludes 0
+    assert seen.qpos[3] == pytest.approx(-0.0698)  # the range of panda_joint4 excludes 0
 
 
 def test_a_string_in_place_of_the_required_names_is_refused():

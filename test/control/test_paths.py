@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Paths against SciPy's Bernstein polynomials and finite differences; refusals."""
+"""Paths agree with SciPy's Bernstein polynomials and differences; wrong input is refused."""
 
 import tracemalloc
 
@@ -34,18 +34,18 @@ def test_a_path_matches_the_polynomials_of_scipy(order):
     ours = sampled(p, times)
     for k in range(3):
         expected = theirs(times, nu=k) if k <= order else np.zeros((500, 3))
-        # second derivatives over the shortest segment (0.25 s) cancel to 16 times the rounding
+        # second derivatives in the shortest segment (0.25 s) amplify rounding errors 16 times
         np.testing.assert_allclose(ours[:, k], expected, atol=1e-11, rtol=1e-11)
 
 
 @pytest.mark.parametrize("order", [3, 5])
-def test_velocity_and_acceleration_rows_are_derivatives_of_the_row_before(order):
+def test_each_row_of_a_sample_is_the_derivative_of_the_row_before(order):
     p, h = path(order), 1e-5
     times = np.array([0.6, 0.7, 1.3, 2.1, 3.0, 3.9])
     behind, here, ahead = (sampled(p, times + s) for s in (-h, 0.0, h))
     for k in range(2):
         slope = (ahead[:, k] - behind[:, k]) / (2.0 * h)
-        # truncation: h^2 times the third derivative, up to 1e5 in the short segments
+        # the truncation error is h^2 times the third derivative, which is up to 1e5
         np.testing.assert_allclose(here[:, k + 1], slope, atol=2e-5)
 
 
@@ -77,7 +77,7 @@ def test_a_path_of_one_point_rests_there():
     assert not np.any(p.peaks())
 
 
-def test_the_order_follows_from_the_given_derivatives():
+def test_the_order_of_a_path_follows_from_the_given_derivatives():
     points = np.zeros((2, 1))
     assert Path([0, 1], points).order == 1
     assert Path([0, 1], points, points).order == 3
@@ -90,12 +90,12 @@ def test_the_order_follows_from_the_given_derivatives():
 def test_peaks_match_the_largest_values_of_fine_samples(order, seed):
     p = path(order, seed=seed)
     rows = sampled(p, np.linspace(0.5, 4.0, 7001)[:-1])
-    # the ends of segments, as the limit from the left: half a step of the sampling away
+    # also sample just before each end of a segment, where a derivative may jump
     near = sampled(p, np.array(TIMES[1:]) - 1e-9)
     largest = np.abs(np.concatenate([rows, near])).max(axis=0)
     velocity, acceleration = p.peaks()
     places = np.concatenate([rows[:, 0], p.positions])
-    # a sample can be a quarter of a millisecond away from a reversal
+    # a sample can be 0.25 ms away from a reversal
     beyond = 0.5 * acceleration * 0.00025**2 if order > 1 else 0.0
     for found, theirs in zip(p.extent(), (places.min(axis=0), places.max(axis=0)), strict=True):
         assert (np.abs(found - theirs) <= beyond + 1e-15).all()
@@ -103,7 +103,7 @@ def test_peaks_match_the_largest_values_of_fine_samples(order, seed):
     assert (p.extent()[1] >= places - 1e-15).all()
     assert (velocity >= largest[1] * (1.0 - 1e-12)).all()
     assert (acceleration >= largest[2] * (1.0 - 1e-12)).all()
-    # a sample can be 0.25 ms away from an extremum, 1e-3 of a segment; the error is its square
+    # a sample can be 0.25 ms away from an extremum: 1e-3 of a segment, with the square as error
     np.testing.assert_allclose(velocity, largest[1], rtol=5e-5)
     np.testing.assert_allclose(acceleration, largest[2], rtol=5e-5, atol=1e-9)
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Minimum-jerk paths meet their conditions and have less jerk than other paths."""
+"""Minimum-jerk paths pass their points smoothly and have less jerk than other paths."""
 
 import sys
 
@@ -44,7 +44,7 @@ def test_derivatives_up_to_the_fourth_are_continuous():
             np.polyfit(times, sampled(p, t + times)[:, 2], 3)
             for times in ((end - t) * np.linspace(0.1, 0.9, 4) for end in (before, after))
         )
-        # the tolerance is the rounding error of a fit to values of up to 50
+        # the tolerance is the rounding error for values of up to 50
         np.testing.assert_allclose(left[1:], right[1:], atol=1e-8)
         assert (np.abs(left[0] - right[0]) > 1.0).all()
 
@@ -65,7 +65,7 @@ def _squared_jerk(p):
     nodes, weights = np.polynomial.legendre.leggauss(5)
     total = 0.0
     for start, end in zip(p.times[:-1], p.times[1:], strict=True):
-        # the jerk is a quadratic, found from four values of the cubic acceleration
+        # the acceleration is a cubic; four of its values determine the jerk, a quadratic
         x = np.linspace(0.01, 0.99, 4)
         cubic = np.polyfit(x, sampled(p, start + x * (end - start))[:, 2], 3)
         for node, weight in zip(0.5 * (nodes + 1.0), weights, strict=True):
@@ -104,7 +104,7 @@ def test_invalid_quintic_paths_are_refused(arguments):
         quintic(*arguments)
 
 
-def test_too_uneven_times_are_refused():
+def test_very_uneven_times_are_refused():
     with pytest.raises(ParameterError):
         quintic(points(4), [0.0, 1e-200, 2e-200, 1.0])
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Poses of the frame that would bring the arm into its scene are refused, before it moves."""
+"""Poses that would move the arm into an obstacle are refused before the arm moves."""
 
 import numpy as np
 import pytest
@@ -26,7 +26,7 @@ UR5, FRAME, MARGIN, RADIUS = "ur5_robot.urdf", "tool0", 0.01, 0.05
 
 
 class Streamed:
-    """A UR5 in mode impedance, a ball ahead of its tool, and target poses for the tool."""
+    """A UR5 in mode impedance, with a ball `ahead` metres in front of its tool."""
 
     def __init__(self, ahead, **gains):
         m = model(UR5)
@@ -48,7 +48,7 @@ class Streamed:
         self.loop.arm().run(0.6)
 
     def send(self, way):
-        """Send the pose at a distance ahead of the first pose."""
+        """Send the pose at a distance `way` ahead of the first pose."""
         message = PoseStamped()
         at, q = message.pose.position, message.pose.orientation
         at.x, at.y, at.z = (self.start[3] + way * self.forward).tolist()
@@ -67,9 +67,7 @@ class Streamed:
 
 @pytest.mark.parametrize(("dt", "by"), [(0.02, 0.003), (0.2, 0.01)])
 def test_a_stream_of_poses_into_an_obstacle_stops_before_it(dt, by):
-    """Each pose is farther ahead and comes while the arm moves to the last pose, or is nearly
-    there.
-    """
+    """Each pose is farther ahead; it arrives before the arm has quite reached the last pose."""
     case, codes, least = Streamed(0.08), [], np.inf
     for k in range(round(0.14 / by)):
         try:
@@ -105,7 +103,7 @@ def test_a_refused_pose_leaves_the_previous_pose_in_force():
     ],
 )
 def test_a_slow_motion_to_a_pose_is_checked_to_its_end(ratio, linear, code):
-    """After 4 s the first two arms are 15 mm from the ball; the last arm oscillates forever."""
+    """The first two arms are 15 mm from the ball after 4 s; the last arm oscillates forever."""
     gains = (5.0, 5.0, 5.0, linear, linear, linear)
     case = Streamed(0.08, damping_ratio=ratio, cartesian_stiffness=gains)
     with refused(RbdynError, code):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Poses for an armed arm: its tool moves along lines, or the pose is refused without effect."""
+"""The tool of an armed arm moves to poses along lines; a refused pose has no effect."""
 
 import numpy as np
 import pytest
@@ -28,7 +28,7 @@ RADIUS, AHEAD = 0.05, 0.12
 
 
 def ball_below(place):
-    """Return a UR5 with a ball, AHEAD below the given position."""
+    """Return a UR5 with a ball at the distance AHEAD below a position."""
     ball = rb.Obstacle("ball", rb.Sphere(RADIUS), Pose(tuple(place - [0.0, 0.0, AHEAD + RADIUS])))
     return rb.load_urdf(robots.find(UR5), contact=rb.Contact(obstacles=(ball,)))
 
@@ -85,7 +85,7 @@ def test_the_tool_follows_lines_and_refused_paths_change_nothing():
     assert "the arm is moving" in str(caught.value)
     ways = np.concatenate([arm.seen(first), arm.seen(arm.loop.run(2.0))])
     before = ways[:, 1] > -1e-4
-    # an arm with an exact model is on its target
+    # an arm with an exact model does not deviate from its target
     assert np.abs(ways[before, 1:]).max() < 2e-4
     assert np.abs(ways[~before] - aside)[:, [0, 2]].max() < 2e-4
     np.testing.assert_allclose(ways[-1], aside, atol=2e-5)
@@ -117,7 +117,8 @@ def test_poses_are_refused_if_the_target_moves_during_their_planning(monkeypatch
 
     def slow(*given):
         check(*given)
-        there = arm.controller.progress().desired[:1] + 0.02  # a shift that start_tolerance allows
+        # the target shifts by less than start_tolerance
+        there = arm.controller.progress().desired[:1] + 0.02
         arm.controller.follow_path(Path([0.2], there))
         arm.loop.run(0.3)
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""An arm commanded by positions: paths, admittance, faults, and refusals."""
+"""An arm commanded by positions follows paths and forces, and comes to rest after a fault."""
 
 import numpy as np
 import pytest
@@ -54,7 +54,7 @@ def test_admittance_rests_at_force_over_stiffness_and_returns(source):
     arm.wrench = np.array([0.0, 0.0, 1.0, -12.0, 4.0, 8.0])
     arm.run(4.0)
     found, turned = arm.pose()
-    # the damping of the estimate, (1 cm)^2, matters near a singular posture
+    # the estimate of the wrench is damped by (1 cm)^2, which matters near a singular posture
     tolerance = 1e-5 if source == "sensor" else 2e-3
     np.testing.assert_allclose(found - place, arm.wrench[3:] / 400.0, atol=tolerance)
     angle = np.arccos(0.5 * (np.trace(turned @ turn.T) - 1.0))
@@ -78,7 +78,7 @@ def test_a_pushed_arm_moves_as_a_mass_with_a_damper():
     assert np.abs(arm.run(0.2) - arm.pose()[0]).max() < 1e-6
 
 
-def test_forces_within_the_deadband_and_the_weight_of_the_tool_move_nothing():
+def test_forces_within_the_deadband_and_the_weight_of_the_tool_do_not_move_the_arm():
     band = {"admittance_deadband": [0.1] * 3 + [3.0] * 3}
     arm = PositionedArm("admittance", **LAW | band).armed()
     place, _ = arm.pose()
@@ -97,7 +97,7 @@ def test_forces_within_the_deadband_and_the_weight_of_the_tool_move_nothing():
 
 
 def test_the_mass_does_not_wind_up_while_the_arm_is_stretched():
-    """The arm is pushed outwards for a long time, and moves back as soon as it is pulled back."""
+    """After a long push outwards, the stretched arm moves back as soon as it is pulled back."""
     arm = PositionedArm("admittance", **FREE).armed()
     force = np.array([30.0, 20.0, 0.0])
     arm.wrench[3:] = force
@@ -208,7 +208,7 @@ def test_wrenches_with_unknown_links_or_impossible_numbers_are_refused():
 @pytest.mark.parametrize("mode", ["tracking", "admittance"])
 @pytest.mark.parametrize("pause", [0.02, 0.06, 0.075])
 def test_positions_continue_within_the_limits_after_a_pause_of_the_states(mode, pause):
-    """The driver reaches the next position within its own cycle."""
+    """The next position must be within reach, for the driver goes there within one cycle."""
     arm = PositionedArm(mode, **LAW).armed()
     q, fastest = arm.d.qpos.copy(), arm.gate.limits.velocity
     goal = q + 0.5 * np.sign(-q)
@@ -240,7 +240,7 @@ def test_a_position_controller_that_was_not_called_for_minutes_sends_nothing():
 
 @pytest.mark.parametrize("before", ["tracking", "blind"])
 def test_a_position_controller_sends_nothing_if_a_state_is_the_first_call_after_minutes(before):
-    """Somebody has moved the arm meanwhile; it does not jump back."""
+    """Somebody moved the arm during the pause; it must not jump back."""
     arm = PositionedArm().armed()
     arm.run(0.1)
     if before == "blind":
@@ -264,7 +264,7 @@ def test_a_pause_of_minutes_ends_the_start_up_test_even_if_a_state_is_the_first_
     assert not arm.controller.sending
 
 
-def test_an_old_wrench_or_one_after_a_reset_of_time_counts_as_missing():
+def test_an_old_wrench_counts_as_missing_also_after_a_reset_of_time():
     sensor = SensedWrench(PositionedArm().arm, FRAME, 0.0, (0.0, 0.0, 0.0), 0.1, SENSOR)
     sensor.take(SENSOR, (0.0, 0.0, 1.0), (0.0, 0.0, 0.0), 10**9)
     assert sensor.missing(1_100_000_000) == ""

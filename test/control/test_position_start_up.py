@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The start-up test of an arm commanded by positions: its findings and its small motion."""
+"""The start-up test of an arm commanded by positions finds errors with small motions."""
 
 import numpy as np
 import pytest
@@ -8,20 +8,20 @@ from support.refusals import refused
 
 from rbdyn_ros.errors import RbdynError
 
-#: Farthest that a joint may move in the test [rad].
+#: A joint may move this far in the test [rad].
 MOVED = 0.025
 #: Largest speed of the servos [rad/s].
 FASTEST = 1.0
 
 
 class Servoed(PositionedArm):
-    """An arm whose servos lag, and whose commands or reports may differ from its model.
+    """An arm whose servos lag, and which may misread commands or report a wrong state.
 
     Args:
-        takes: function of the positions sent, which returns the positions that the servos reach.
+        takes: function of the commanded positions, which returns those that the servos use.
         reports: function of the loop, which returns the changed entries of a state.
         lag: time constant of the servos [s].
-        delay: delay of the positions sent [s].
+        delay: time after which a commanded position reaches the servos [s].
     """
 
     def __init__(self, takes=None, reports=None, lag=0.0, delay=0.0, **settings):
@@ -44,7 +44,7 @@ class Servoed(PositionedArm):
         self.said.add(self.controller.status())
 
     def tried(self):
-        """Arm; return the reason if the start-up test fails, or ""."""
+        """Arm; return the reason why the start-up test failed, or "" if it passed."""
         self.armed()
         begun = self.now
         while self.controller.testing:
@@ -59,7 +59,7 @@ class Servoed(PositionedArm):
 
 
 def relative(joint, ratio):
-    """Return a lie: the positions and velocities of a joint are scaled."""
+    """Return a function for `reports` that scales the position and velocity of a joint."""
 
     def report(loop):
         q, v = loop.d.qpos.copy(), loop.d.qvel.copy()
@@ -71,7 +71,7 @@ def relative(joint, ratio):
 
 
 def exchanged(loop):
-    """Return a state with two wrists exchanged."""
+    """Return entries of a state in which two wrist joints are exchanged."""
     way, v = loop.d.qpos - loop.start, loop.d.qvel.copy()
     way[[4, 5]], v[[4, 5]] = way[[5, 4]], v[[5, 4]]
     return {"position": loop.start + way, "velocity": v}
@@ -84,7 +84,7 @@ def scaled(loop, joint, factor):
 
 
 def late_velocities(delay):
-    """Return a lie: velocities are late."""
+    """Return a function for `reports` with velocities of a time `delay` [s] ago."""
     seen = []
 
     def report(loop):
@@ -95,7 +95,7 @@ def late_velocities(delay):
 
 
 def creeping(speed):
-    """Return servos whose fourth joint drifts away."""
+    """Return a function for `takes` with which the fourth joint drifts away [rad/s]."""
     calls = []
 
     def take(q):
@@ -106,7 +106,7 @@ def creeping(speed):
 
 
 def braked(start):
-    """Return servos whose third joint does not move."""
+    """Return a function for `takes` with which the third joint does not move."""
     return lambda q: np.where(np.arange(6) == 2, start, q)
 
 
@@ -143,7 +143,7 @@ def test_an_error_of_a_position_arm_prevents_arming(name):
 
 @pytest.mark.parametrize("error", ["degrees", "zero", "order", "sign"])
 def test_misread_positions_are_found_at_the_first_command(error):
-    """The arm moves at the first position, so the only reaction is to send no second position."""
+    """The arm moves at the first position, so no second position may follow."""
     takes = {
         "degrees": np.radians,
         "zero": lambda q: q + 0.05,
@@ -153,7 +153,7 @@ def test_misread_positions_are_found_at_the_first_command(error):
     arm = Servoed(takes=takes, lag=0.1)
     found = arm.tried()
     assert "when it is sent the position that it reports" in found
-    # without a stop the servos would move to 2.2 rad
+    # if commands went on, the servos would move to 2.2 rad
     assert np.abs(arm.d.qpos - arm.start).max() < 0.15
 
 
@@ -188,7 +188,7 @@ def test_a_correct_position_arm_is_armed_and_hardly_moves(lag, delay, period):
     assert np.abs(arm.d.qpos - there).max() < (1e-4 if lag < 0.1 else 3e-3)
 
 
-def test_noisy_and_coarse_states_of_a_position_arm_pass_the_test():
+def test_a_position_arm_with_noisy_and_coarse_states_passes_the_test():
     random = np.random.default_rng(5)
 
     def noisy(loop):
@@ -235,7 +235,7 @@ def test_an_arm_whose_wrench_sensor_falls_silent_during_the_test_is_not_armed():
     arm = Servoed(admittance_frame="tool0")
     arm.armed()
     arm.controller.set_mode("admittance")
-    arm.feels = False  # from now on the sensor is silent
+    arm.feels = False  # no wrench arrives from now on
     found = arm.tried()
     assert "wrench" in found
     assert not arm.controller.armed

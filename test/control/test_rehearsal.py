@@ -20,7 +20,7 @@ pytestmark = pytest.mark.skipif(DISABLED, reason="nothing is compiled")
 
 
 def waiting_after(rehearse, modules):
-    """Return the kernels of the given modules that are not compiled after a rehearsal."""
+    """Return the names of the kernels in these modules that a rehearsal does not compile."""
     entries = [each for part in modules for each in vars(part).values() if isinstance(each, Entry)]
     assert entries
     for entry in entries:
@@ -38,7 +38,7 @@ def test_rehearsal_compiles_all_kernels_for_false_states(mode):
 
 @pytest.mark.parametrize("limits", ["usual", "narrow"])
 def test_kernels_are_compiled_before_the_start_up_test(limits):
-    """Kernels are compiled even if the joints of the rehearsal have no room to move."""
+    """The kernels are compiled even if joints have no room to move in the rehearsal."""
     m = model()
     m = m if limits == "usual" else m.replaced(jnt_range=[[-1e-3, 1e-3]] * 6)
     controller = ClosedLoop(m).controller
@@ -49,4 +49,4 @@ def test_kernels_are_compiled_before_the_start_up_test_of_positions():
     modules = start_up, position_start_up
     controller = PositionedArm().controller
     waiting = waiting_after(lambda: controller.rehearse("tracking"), modules)
-    assert waiting == ["begin", "advance"]  # the test with efforts calls these
+    assert waiting == ["begin", "advance"]  # only the test with efforts calls these

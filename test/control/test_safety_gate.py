@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The safety gate: each check at its boundary, the order of checks, and limits of efforts."""
+"""The safety gate checks states exactly at each bound and in order, and limits efforts."""
 
 import dataclasses
 import itertools
@@ -33,14 +33,14 @@ def ur5_limits():
 
 
 class Admitting:
-    """A gate whose clocks advance by a millisecond per state by default."""
+    """Sends states to a SafetyGate; its clocks advance by a millisecond per state by default."""
 
     def __init__(self, limits=None, **settings):
         self.gate = SafetyGate(ur5(), limits or ur5_limits(), GateSettings(**settings))
         self.stamp = self.arrival = START
 
     def __call__(self, qpos=REST, qvel=None, dt=1.0, waited=None, names=None, effort=None):
-        """Advance the clocks by dt [ms] and send a state; return its step and fault."""
+        """Send a state dt [ms] later (arrival: `waited` or dt); return the time step and fault."""
         self.stamp += round(dt * MS)
         self.arrival += round((dt if waited is None else waited) * MS)
         names = ur5_limits().names if names is None else names
@@ -50,14 +50,14 @@ class Admitting:
 
 
 def admitting(**settings):
-    """Return a gate after a valid state."""
+    """Return an Admitting that has sent a valid state."""
     send = Admitting(**settings)
     assert send() == (SHORTEST, None)
     return send
 
 
 def at(k, value, base=None):
-    """Return REST, or the given positions, with one entry changed."""
+    """Return REST or the array `base`, with entry k replaced."""
     row = (REST if base is None else base).copy()
     row[k] = value
     return row
@@ -80,7 +80,7 @@ def test_a_good_state_is_accepted_with_its_time_step():
 
 
 def test_the_first_check_that_fails_is_reported():
-    """The order of the checks is finite, names, clock, position, velocity."""
+    """The checks come in the order: finite, names, clock, position, velocity."""
     send = admitting()
     wrong = {
         "names": ("x", *ur5_limits().names[1:]),
@@ -144,14 +144,14 @@ def test_a_joint_cannot_move_farther_than_its_velocity_allows(k):
         result = admitting()(qpos=at(k, REST[k] + most + HAIR), dt=dt)
         assert code(result) == "velocity"
         assert f"joint '{ur5_limits().names[k]}' moved by" in result[1].text
-    # the first state may have any position
+    # the position of the first state is not compared
     assert code(Admitting()(qpos=at(k, 0.0))) is None
 
 
 def test_an_impossible_displacement_is_refused():
     """States of swapped joints are refused until the elapsed time allows the displacement."""
     send = admitting()
-    # the joints are 1.2 rad apart and move at 3.15 rad/s at most
+    # the two positions differ by 1.2 rad; the joints move at up to 3.15 rad/s
     swapped = REST[[1, 0, 2, 3, 4, 5]]
     for _ in range(377):
         dt, fault = send(qpos=swapped)
@@ -170,7 +170,7 @@ def test_an_impossible_displacement_is_refused():
 
 @pytest.mark.parametrize("dt", [1.0, 10.0])
 def test_an_overspeed_that_the_velocities_confirm_is_not_a_blind_fault(dt):
-    """At 100 Hz a joint at 4.2 rad/s moves farther than its limit of 3.15 rad/s allows."""
+    """Positions and velocities agree on 4.2 rad/s, above the limit of 3.15 rad/s."""
     send = admitting()
     qpos, speed, faults = REST.copy(), 0.0, []
     while speed < 4.2:
@@ -179,12 +179,12 @@ def test_an_overspeed_that_the_velocities_confirm_is_not_a_blind_fault(dt):
         faults.append(send(qpos=qpos, qvel=at(3, speed, ZERO), dt=dt)[1])
     assert {f.code for f in faults if f} == {"velocity"}
     assert not any(f.blind for f in faults if f)
-    qpos[3] += 7.0 * dt * 1e-3 + 0.02  # here the velocities do not explain the motion
+    qpos[3] += 7.0 * dt * 1e-3 + 0.02  # the velocities do not explain this motion
     assert send(qpos=qpos, qvel=at(3, speed, ZERO), dt=dt)[1].blind
 
 
 def test_a_slow_drift_of_a_position_is_a_velocity_fault():
-    """The comparison over a quarter of a second allows a drift of 0.4 rad/s."""
+    """Slow drifts are compared over a quarter of a second, which allows 0.4 rad/s."""
     send = admitting()
     found = []
     for k in range(8000):
@@ -220,7 +220,7 @@ def test_velocities_that_change_too_fast_are_a_fault_but_noise_is_not(most, expe
 def test_a_gain_of_speed_beyond_twice_the_robots_acceleration_is_a_fault(
     speeding, braking, noise, expected
 ):
-    """The factors multiply the limit of 4 rad/s^2. Braking may be harder."""
+    """`speeding` and `braking` are multiples of the limit of 4 rad/s^2. Braking may exceed it."""
     send = Admitting(limits=Limits.of(ur5().replaced(jnt_acceleration=np.full(ur5().njnt, 4.0))))
     rng = np.random.default_rng(5)
     v, qpos = np.zeros(N), REST.copy()
@@ -245,13 +245,13 @@ def test_a_joint_may_have_moved_farther_after_invalid_states():
     bad = at(0, np.nan)
     for _ in range(50):
         assert code(send(qpos=bad)) == "finite"
-    assert code(send(qpos=at(0, REST[0] + 0.14))) is None  # at 3.15 rad/s this takes 51 ms
+    assert code(send(qpos=at(0, REST[0] + 0.14))) is None  # 51 ms at 3.15 rad/s allow 0.16 rad
     assert code(send(qpos=at(0, REST[0]))) == "velocity"
 
 
 @pytest.mark.parametrize("lie", [-1.0, 0.0, 57.3])
 def test_velocities_that_contradict_positions_are_faults(lie):
-    """Velocities with a wrong sign, in degrees or always 0 would break the damping."""
+    """With a wrong sign, in degrees or always 0, velocities would not damp the motion."""
     send = admitting()
     speed = 0.05 if lie > 1.0 else 1.0
     qpos = REST.copy()
@@ -264,10 +264,10 @@ def test_velocities_that_contradict_positions_are_faults(lie):
     assert (fault.code, fault.blind) == ("velocity", True)
     assert "joint 'wrist_1_joint'" in fault.text
     assert qpos[3] - REST[3] < 0.15
-    np.testing.assert_array_equal(send.gate.measured.qpos, qpos)  # positions are accepted
+    np.testing.assert_array_equal(send.gate.measured.qpos, qpos)  # the position is still accepted
     for _ in range(400):
         result = send(qpos=qpos)
-    assert result == (pytest.approx(0.001), None)  # at rest both agree
+    assert result == (pytest.approx(0.001), None)  # a state at rest agrees with itself
 
 
 def test_velocities_may_be_noisy_and_filtered():
@@ -360,7 +360,7 @@ def test_a_clock_jump_of_the_states_is_a_fault(dt, waited, expected):
 
 @pytest.mark.parametrize("factor", [2.0, 10.0, 90.0])
 def test_a_clock_that_runs_too_fast_is_a_fault(factor):
-    """Effort rates and paths depend on this clock: both would be too fast."""
+    """Effort rates and paths use this clock, so both would be too fast."""
     send = admitting()
     found = [code(send(dt=factor, waited=1.0)) for _ in range(250)]
     first = found.index("clock")
@@ -475,8 +475,8 @@ def test_a_joint_at_a_limit_is_held_but_not_pushed_beyond_it(side, sign):
         gate = releasing(place)
         for hold, want, expected in (
             (0.0, 20.0, 0.0),  # no effort drives the joint into the stop
-            (12.0, 20.0, 12.0),  # the holding effort, although it points into the stop
-            # gravity pulls the joint away from the stop, and no effort pushes it back
+            (12.0, 20.0, 12.0),  # the effort that holds the arm may point into the stop
+            # gravity pulls the joint away from the stop, so no effort is needed there
             (-12.0, 20.0, 0.0),
             (0.0, -20.0, -20.0),  # an effort away from the stop is always allowed
             (12.0, -20.0, -20.0),
@@ -496,11 +496,11 @@ def test_an_effort_into_a_joint_limit_decays_during_a_bumpless_start():
     gate.release(ZERO, ZERO, 1e-3)
     for _ in range(30):
         effort = gate.release(ZERO, ZERO, 1e-3).copy()
-    # an effort of 20 N m into the stop decays by 1 N m per ms
+    # the 20 N m into the stop decay by 1 N m per ms
     np.testing.assert_array_equal(effort, ZERO)
 
 
-def test_a_start_is_bumpless_and_its_difference_decays_in_half_a_second():
+def test_a_start_is_bumpless_and_the_old_effort_decays_within_half_a_second():
     gate = releasing()
     measured, law = np.array([40.0, -30.0, 20.0, 5.0, -4.0, 1.0]), np.linspace(-20.0, 20.0, N)
     gate.begin(measured)
@@ -525,7 +525,7 @@ def test_a_start_beyond_the_effort_limits_is_clamped():
 
 
 def test_a_bumpless_start_adds_nothing_when_the_law_changes():
-    """Efforts stay between the start and the law, so the end of braking does not drive the arm."""
+    """Efforts stay between the effort at the start and the law's, so no bump drives the arm."""
     gate = releasing()
     gate.begin(ZERO)
     gate.release(np.full(N, -20.0), ZERO, 1e-3)

@@ -27,7 +27,7 @@ def test_the_largest_gain_is_a_fraction_of_the_sampling_rate(stiffness, damping)
 
 
 def test_a_sampled_damper_is_unstable_beyond_the_largest_gain():
-    """I dv/dt = -D v, with the effort one period late."""
+    """The damper is I dv/dt = -D v, with an effort that is one period late."""
 
     def grows(rate, dt=0.001):
         v, late = 1.0, [0.0]
@@ -66,7 +66,7 @@ def test_the_default_impedance_follows_from_computed_torque_and_the_inertia():
     pulled = modes.effort("impedance", q, zero, Target(m.nv, q + 0.1)) - still
     np.testing.assert_allclose(pulled, 100.0 * inertia * 0.1, rtol=1e-9)
     moving = modes.effort("impedance", q, 1e-6 * np.ones(m.nv), target) - still
-    # critical damping is 2 sqrt(K I); C v is of second order
+    # the damping is critical: 2 sqrt(K I); C v is of second order in the velocity
     np.testing.assert_allclose(moving, -20.0 * inertia * 1e-6, rtol=1e-5, atol=1e-13)
 
 
@@ -87,7 +87,7 @@ def test_the_default_stiffness_of_a_frame_suits_1_khz(file):
 
 
 def test_the_highest_frequency_of_a_frame_follows_from_its_mobility():
-    """With stiffness K in one direction the critical damping is sqrt(K mobility)."""
+    """With the stiffness K in one direction the frequency is sqrt(K mobility)."""
     m, q = model(), np.array(BENT["ur5_robot.urdf"])
     law = CartesianImpedance(Arm(m), "tool0", np.diag([0, 0, 0, 0, 0, 50.0]).diagonal(), 0.7, 0, 0)
     d = rb.make_data(m)

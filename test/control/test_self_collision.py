@@ -22,7 +22,7 @@ link="l{n}"/><child link="l{m}"/><limit {limits}/></joint>"""
 
 
 def arm(kinds=("revolute",) * 3, limits=LIMITS, obstacles=()):
-    """Return a chain of links of 1 m that fold in one plane; prismatic joints move along x."""
+    """Return a chain of links of 1 m that folds in a plane; prismatic joints move along x."""
     count = len(kinds)
     parts = [LINK.format(n=n) for n in range(count + 1)]
     parts += [
@@ -52,7 +52,7 @@ def line(*points, duration=2.0, order=1):
 
 
 def nearest(m, path, steps=4000):
-    """Return the smallest distance of all pairs on a path, by dense samples."""
+    """Return the smallest distance between two geometries at samples of a path."""
     d, rows, least = rb.make_data(m), np.empty((3, m.nv)), np.inf
     for t in np.linspace(path.times[0], path.times[-1], steps):
         d.qpos[:] = path.sample(t, rows)[0]
@@ -73,7 +73,7 @@ def test_a_path_into_the_arm_is_refused_and_names_the_links(m, order):
 
 
 def test_a_collision_between_waypoints_that_are_free_is_found(m):
-    """The last link sweeps through the first link in a millisecond; both waypoints are free."""
+    """In 1 ms the last link sweeps through the first link; both waypoints are free."""
     ends = [(0.0, 2.6, 1.0), (0.0, 2.6, 1.85)]
     d = rb.make_data(m)
     for end in ends:
@@ -86,7 +86,7 @@ def test_a_collision_between_waypoints_that_are_free_is_found(m):
 
 
 def rightly_accepted(m, checker, path, margin):
-    """Return whether a path is accepted; the verdict must agree with samples of the path."""
+    """Return whether a path is accepted, and assert that samples of the path agree."""
     least = nearest(m, path, 400)
     try:
         checker.check([path], np.zeros(3))
@@ -118,7 +118,7 @@ def test_a_path_with_a_distance_below_the_margin_is_refused(m):
         check(m, least + 2 * RESOLUTION).check([path], np.zeros(3))
 
 
-def test_an_arm_that_is_too_near_may_leave_but_not_come_nearer(m):
+def test_links_that_are_too_near_may_move_apart_but_not_nearer(m):
     near = np.array([0.0, 2.1, 2.1])
     d = rb.make_data(m)
     d.qpos[:] = near
@@ -126,7 +126,7 @@ def test_an_arm_that_is_too_near_may_leave_but_not_come_nearer(m):
     checker = check(m, margin=dist + 0.02)
     checker.check([line(near, near)], near)
     checker.check([line(near, (0.0, 1.0, 1.0))], near)
-    checker.check([line(near, (0.5, 2.1, 2.1))], near)  # another joint moves
+    checker.check([line(near, (0.5, 2.1, 2.1))], near)  # here another joint moves
     with refused(RbdynError, "self-collision"):
         checker.check([line(near, (0.0, 2.11, 2.11))], near)
 
@@ -159,8 +159,8 @@ def test_joints_that_the_path_does_not_move_stay_where_they_are(m):
         partial.check([path], np.array([0.0, 0.0, 2.8]))
 
 
-def test_a_thin_link_and_a_thin_sheet_are_found_at_the_smallest_margin():
-    """The thickness of the link and of the sheet is a tenth of the step of the check."""
+def test_a_collision_of_a_thin_link_and_a_thin_sheet_is_found_at_the_smallest_margin():
+    """The link and the sheet are a tenth as thick as a step of the check."""
     system = (
         rb.SystemBuilder("arm", base="world")
         .body("a", rb.shapes.box((0.1, 0.1, 1.0), mass=1.0))
@@ -182,7 +182,7 @@ def test_a_thin_link_and_a_thin_sheet_are_found_at_the_smallest_margin():
     "limits", ['lower="-2" upper="2"', 'lower="-0.1" upper="0.1"'], ids=["wide", "narrow"]
 )
 def test_a_mimic_slide_reaches_as_far_as_its_leader_pushes_it(limits):
-    """If the leader is at 1 m, the ball is at 3 m, and a rotation sweeps it through a post."""
+    """With its leader at 1 m the ball is 3 m out, and a rotation sweeps it through a post."""
     ball = '<collision><geometry><sphere radius="0.02"/></geometry></collision>'
     inertia = """<inertial><mass value="1"/><inertia ixx="1" iyy="1" izz="1" ixy="0" ixz="0"
     iyz="0"/></inertial>"""
@@ -207,7 +207,7 @@ def test_a_mimic_slide_reaches_as_far_as_its_leader_pushes_it(limits):
 
 
 def test_slides_are_checked_along_their_whole_stroke():
-    """A slide moves its link through another link, but both ends of the motion are free."""
+    """A slide moves its link through another link; both ends of the motion are free."""
     m = arm(("prismatic", "revolute", "prismatic"), LIMITS)
     path = line((-2.0, 3.0, 0.0), (2.0, 3.0, 0.0), duration=1e-2)
     assert nearest(m, path) < 0.0
@@ -240,7 +240,7 @@ def test_a_slide_without_limits_is_refused():
 
 
 def test_a_path_that_takes_too_long_to_check_is_refused(m):
-    """The arm stays within a millimetre of the margin, so every step is a millimetre."""
+    """Distances exceed the margin by less than 1 mm all along, so the check has steps of 1 mm."""
     points = np.tile([(0.0, 2.1, 2.1), (0.4, 2.1, 2.1)], (200, 1))
     path = Path(np.arange(400.0), points)
     margin = nearest(m, path, 9) - 0.5 * RESOLUTION
@@ -269,11 +269,12 @@ def test_a_path_into_the_world_is_refused_and_names_link_and_obstacle(order):
         checker.check([to_the_floor], np.zeros(3))
     assert "'floor'" in str(caught.value)
     checker.check([line((0.0, 0.0, 0.0), (0.4, 0.0, 0.0), order=order)], np.zeros(3))
-    SelfCollision(m, np.arange(3), 0.01).check([into_wall], np.zeros(3))  # without the world
+    # without the world it is free
+    SelfCollision(m, np.arange(3), 0.01).check([into_wall], np.zeros(3))
 
 
 def test_a_post_between_two_free_ends_is_found():
-    """The arm sweeps through a thin post in a millisecond."""
+    """The arm sweeps through a thin post within a millisecond."""
     post = rb.Obstacle("post", rb.Sphere(0.02), rb.pose((1.0, 0.0, 3.0)))
     m, checker = in_room(post)
     path = line((0.2, 0.0, 0.0), (0.9, 0.0, 0.0), duration=1e-3)
@@ -297,7 +298,7 @@ def test_no_accepted_path_comes_nearer_to_the_world_than_the_margin():
     assert 3 < sum(verdicts) < 22
 
 
-def test_a_link_that_is_too_near_to_an_obstacle_may_leave():
+def test_a_link_too_near_to_an_obstacle_may_move_away():
     m, checker = in_room(margin=0.1)
     near = np.array([0.5, 0.0, 0.0])
     d = rb.make_data(m)
@@ -327,7 +328,7 @@ def test_a_stream_of_targets_stops_at_the_wall():
     assert 0.01 - RESOLUTION < min(one.distance for one in rb.collisions(m, d, 0.5)) < 0.03
 
 
-def test_only_collisions_with_the_world_are_found_without_the_check_of_links():
+def test_without_the_check_of_links_only_collisions_with_the_world_are_found():
     _, checker = in_room(links=False)
     checker.check([line((0.0, 0.0, 0.0), (0.0, -2.3, -2.3))], np.zeros(3))
     with refused(RbdynError, "scene-collision"):

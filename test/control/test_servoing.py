@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Twists of a tool become joint velocities: closed forms, scaling, limits, ends at rest."""
+"""Twists of a tool become joint velocities that agree with closed forms and keep all limits."""
 
 import numpy as np
 import pytest
@@ -34,7 +34,7 @@ def servo_of(file=UR5, **more):
 
 
 def moved(servo, qpos, velocity):
-    """Return the velocity of the tool (6,) in world axes."""
+    """Return the twist of the tool (6,) in world axes for these joint velocities."""
     d = rb.make_data(servo.m)
     d.qpos = qpos
     d.qvel[servo.dofs] = velocity
@@ -86,7 +86,7 @@ def test_a_twist_beyond_the_speeds_of_the_tool_keeps_its_direction():
 
 
 def planar_jacobian(q):
-    """Return the Jacobian (6, 2) of two links in a plane, by hand."""
+    """Return the Jacobian (6, 2) of two links in a plane, in closed form."""
     a, b = LINKS[0], LINKS[1]
     s1, s12, c1, c12 = np.sin(q[0]), np.sin(q.sum()), np.cos(q[0]), np.cos(q.sum())
     J = np.zeros((6, 2))
@@ -101,7 +101,7 @@ FLAT = ServoSettings("tool", drift_dimensions=OTHERS)
 
 @pytest.mark.parametrize("bend", [1.2, 0.3, 0.22, 0.15])
 def test_an_approach_to_a_singular_posture_slows_down_between_the_thresholds(bend):
-    """The condition number of two links in a plane follows from the area and norm of J."""
+    """For two links in a plane the determinant and norm of J give the condition number."""
     q = np.array([0.4, bend])
     J = planar_jacobian(q)[3:5]
     area, square = LINKS.prod() * np.sin(bend), np.sum(J**2)
@@ -115,13 +115,13 @@ def test_an_approach_to_a_singular_posture_slows_down_between_the_thresholds(ben
     assert planar_jacobian(q)[3:] @ found.velocity == pytest.approx(share * twist[3:], abs=1e-9)
     assert found.reason == ("singularity" if share < 1.0 else "")
     back = joint_rates(planar_jacobian, q, -twist, ENDLESS, FLAT)
-    if condition < 30.0:  # away from the singular posture nothing is slowed down
+    if condition < 30.0:  # far from the singular posture the tool does not slow down
         assert planar_jacobian(q)[3:] @ back.velocity == pytest.approx(-twist[3:], abs=1e-9)
     assert (found.velocity[1] < 0.0) == (back.velocity[1] > 0.0) or share == 0.0
 
 
 def test_the_gain_out_of_a_singular_posture_is_bounded():
-    """At the condition number 100 the gain of the weak direction is 0.3 times its gain at 30."""
+    """At condition number 100 the weak direction has 0.3 times the gain that it has at 30."""
     q = np.array([0.0, 0.0458])
     J = planar_jacobian(q)[3:5]
     U, S, _ = np.linalg.svd(J)
@@ -134,8 +134,8 @@ def test_the_gain_out_of_a_singular_posture_is_bounded():
     assert back.reason == "direction"
 
 
-def test_a_joint_at_its_limit_is_approached_no_faster_than_it_can_brake():
-    """At the speed s all joints stop together within s^2 T / 2 plus 1.5 steps of s."""
+def test_a_joint_approaches_its_limit_no_faster_than_it_can_brake():
+    """From the speed s all joints stop together within s^2 T / 2 plus 1.5 steps at s."""
     limits = JointLimits(np.array([-1.0, -3.0]), np.ones(2), np.full(2, 9.0), np.full(2, 2.0))
     settings = ServoSettings("tool", joint_limit_margin=0.1, drift_dimensions=OTHERS)
     q = np.array([-0.85, 0.8])
@@ -153,7 +153,7 @@ def test_a_joint_at_its_limit_is_approached_no_faster_than_it_can_brake():
 
 
 def run(servo, qpos, frame, twist, seconds, period=0.01):
-    """Follow a twist step by step; return positions and velocities (k, n)."""
+    """Follow a twist for a time [s], in k steps; return positions and velocities (k, n)."""
     q, v, rows = qpos[servo.dofs], np.zeros(len(servo.names)), []
     for _ in range(round(seconds / period)):
         new, _ = servo.step(qpos, q, v, frame, twist, period)
@@ -192,7 +192,7 @@ def test_the_path_of_the_tool_is_straight():
         places.append(p)
         turns.append(R)
     way = np.array(places) - places[0]
-    # the trapezoidal rule with steps of 10 ms
+    # 1e-5 m is the error of the trapezoidal rule with steps of 10 ms
     assert np.abs(way - np.outer(way @ along, along)).max() < 1e-5
     assert max(Rotation.from_matrix(R @ turns[0].T).magnitude() for R in turns) < 2e-5
     begin = servo.rates(qpos, qpos, "", np.append(np.zeros(3), 0.1 * along)).velocity
@@ -208,7 +208,7 @@ def test_a_path_lasts_as_long_as_the_twist_and_rests():
     stop = np.abs(path.velocities[-2]).max() / servo.limits.acceleration[0]
     assert path.times[-1] == pytest.approx(0.1 + stop, abs=1e-9)
     assert not path.velocities[-1].any()
-    # between two points the velocity is linear, so each piece has one acceleration
+    # between two points the velocity is linear, so each segment has one acceleration
     mean = np.diff(path.positions, axis=0) / np.diff(path.times)[:, None]
     assert mean == pytest.approx(0.5 * (path.velocities[1:] + path.velocities[:-1]), abs=1e-12)
     assert (path.peaks()[1] <= servo.limits.acceleration * (1.0 + 1e-6)).all()
@@ -221,11 +221,11 @@ def test_a_path_lasts_as_long_as_the_twist_and_rests():
 @pytest.mark.parametrize(
     ("now", "wanted", "share"),
     [
-        # the first joint allows shares of the twist from 0.4 to 0.6, the second from 0.44 to 0.67
+        # joint 1 allows 0.4 to 0.6 of the twist, joint 2 allows 0.44 to 0.67
         ((1.0, 1.0), (2.0, 1.8), 0.6),
         ((0.0, 0.0), (1.0, -4.0), 0.05),
         ((1.0, 1.0), (1.1, 1.1), 1.0),
-        # the second joint allows -0.8 and the first 1.2, so no share suits both
+        # joint 1 allows 0.8 to 1.2 of the twist and joint 2 none above -0.8
         ((1.0, -1.0), (1.0, 1.0), 0.0),
         ((1.0, 1.0), (0.0, 0.0), 1.0),
     ],
@@ -236,7 +236,7 @@ def test_the_direction_stays_while_joints_accelerate_slowly(now, wanted, share):
 
 
 def test_a_rounding_error_of_a_joint_at_its_limit_does_not_stop_the_tool():
-    """A slide at its limit is perpendicular to the twist: its rate is a rounding error."""
+    """A slide at its limit is perpendicular to the twist, so its velocity is a rounding error."""
     limits = JointLimits(np.full(2, -1.0), np.array([1.0, 0.0]), np.ones(2), np.ones(2))
     settings = ServoSettings("tool", joint_limit_margin=0.0, drift_dimensions=OTHERS)
     for angle in np.linspace(0.1, 1.4, 40):
@@ -280,7 +280,7 @@ def test_settings_that_make_no_sense_are_refused(wrong, words):
         ServoSettings("tool0", **wrong)
 
 
-def test_frames_that_do_not_exist_or_do_not_move_are_refused():
+def test_unknown_frames_and_fixed_frames_are_refused():
     servo, _ = servo_of()
     with refused(RbdynError, "frame"):
         servo.check_frame("tool1")
@@ -290,7 +290,7 @@ def test_frames_that_do_not_exist_or_do_not_move_are_refused():
 
 
 def planar_arm(joints, limit=3.0):
-    """Return an arm whose joints all turn about y."""
+    """Return an arm with this many joints, which all turn about y."""
     text = '<robot name="planar"><link name="l0"/>'
     for k in range(joints):
         text += f"""<joint name="j{k}" type="revolute"><origin xyz="0 0 0.3"/><axis xyz="0 1 0"/>
@@ -304,7 +304,7 @@ def planar_arm(joints, limit=3.0):
 @pytest.mark.parametrize("drift", [(), ("roll", "pitch", "yaw")])
 @pytest.mark.parametrize("joints", [3, 4, 6, 7])
 def test_a_planar_arm_moves_in_its_plane(joints, drift):
-    """The arm lacks three directions in every posture; they do not count as a singularity."""
+    """In no posture can the arm move in three of six directions; this is not a singularity."""
     m = planar_arm(joints)
     wide = {"lower_singularity_threshold": 100.0, "hard_stop_singularity_threshold": 200.0}
     settings = ServoSettings(f"l{joints}", drift_dimensions=drift, **wide)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Laws specialised for an arm give the efforts of the engine, with any payload."""
+"""Laws specialised for an arm compute the efforts of the engine, with any payload."""
 
 import numpy as np
 import pytest
@@ -35,7 +35,7 @@ def laws_of(arm):
 
 
 def agree(law, other, nv, file):
-    """Assert that both arms give the same efforts; rounding grows with the summed terms."""
+    """Assert that the laws of two arms give the same efforts, up to rounding of their terms."""
     for seed in range(5):
         (q, v, _), target = state(file, seed), wanted(nv, seed)
         expected = law(q, v, target).copy()
@@ -51,7 +51,7 @@ def test_efforts_match_the_engine(file):
     plain = Arm(m, mounting=TURNED)
     special = plain.specialized()
     for law, other in zip(laws_of(plain), laws_of(special), strict=True):
-        other._compute = None  # the engine is not used
+        other._compute = None  # the engine must not be used
         agree(law, other, m.nv, file)
 
 
@@ -70,7 +70,7 @@ def test_specialised_laws_include_payloads_friction_and_own_gravity(file):
         agree(law, light, m.nv, file)
         before = light.effort.copy()
         law.use(loaded)
-        light.use(other)  # the node does the same for a payload
+        light.use(other)  # this is how the node adds a payload
         for found in (light, heavy):
             found._compute = None
             agree(law, found, m.nv, file)
@@ -81,7 +81,7 @@ def test_specialised_laws_include_payloads_friction_and_own_gravity(file):
 
 
 def test_specialised_laws_read_the_gains_at_every_call():
-    """The code reads the gains at every call and writes only efforts."""
+    """The code reads the gains at every call, and writes only the efforts."""
     m = model(SEVEN)
     plain, special = ComputedTorque(Arm(m), 100.0, 20.0), specialised_law(m)
     special.set_gains(400.0, 40.0)
@@ -96,7 +96,7 @@ def specialised_law(m):
 
 
 def test_computed_torque_causes_the_desired_acceleration():
-    """The forward dynamics of the engine are the reference."""
+    """The engine's forward dynamics return the acceleration."""
     m = model("ur5_robot.urdf")
     (q, v, _), target = state("ur5_robot.urdf"), wanted(m.nv)
     d = rb.make_data(m)
@@ -107,7 +107,7 @@ def test_computed_torque_causes_the_desired_acceleration():
     np.testing.assert_allclose(d.qacc, asked, rtol=1e-9, atol=1e-9)
 
 
-def test_the_engine_computes_laws_with_other_options():
+def test_laws_with_other_options_use_the_engine():
     m = model(SEVEN)
     plain, law = Arm(m), specialised_law(m)
     for arm in (plain, law.arm):

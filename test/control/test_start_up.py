@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The start-up test finds errors that are hidden at rest, and moves the arm only a little."""
+"""The start-up test finds errors that do not show at rest, and moves the arm only a little."""
 
 import numpy as np
 import pytest
@@ -12,18 +12,18 @@ from rbdyn_ros.control.base.friction import Friction
 from rbdyn_ros.errors import RbdynError
 
 UR5, PANDA = FILES[0], FILES[1]
-#: Farthest motion of an arm in the test, even with wrong states [rad or m].
+#: An arm may move this far in the test, even with wrong states [rad or m].
 MOVED = 0.06
-#: Highest speed of a joint in the test, as a share of its velocity limit.
+#: A joint may move at this share of its velocity limit in the test.
 SPEED = 0.7
 
 
 class Tried(ClosedLoop):
-    """An arm whose states may be wrong from the start of the test on, or later.
+    """An arm whose states may be wrong, from the start of the test on or later.
 
     Args:
         lie: function of the loop and the time [s], which returns the changed entries of a state.
-        m: the model that the controller has of the arm; None: the model of the file.
+        m: the controller's Model of the arm; None for the Model of the file.
     """
 
     def __init__(self, file=UR5, lie=None, period=0.001, m=None, **more):
@@ -45,7 +45,7 @@ class Tried(ClosedLoop):
             self.said.add(self.controller.status())
 
     def tried(self):
-        """Arm, run to the end of the test, and return the cause if it failed, or ""."""
+        """Arm, and run the start-up test to its end; return why it failed, or "" if it passed."""
         self.controller.try_arm(self.now)
         while self.controller.testing:
             self.tick()
@@ -58,7 +58,7 @@ class Tried(ClosedLoop):
 
 
 def relative(joint, ratio):
-    """Return a lie: the positions and velocities of a joint are scaled."""
+    """Return a lie that scales the position and velocity of a joint."""
 
     def change(loop, _time):
         q, v = loop.d.qpos.copy(), loop.d.qvel.copy()
@@ -70,7 +70,7 @@ def relative(joint, ratio):
 
 
 def exchanged(one, other):
-    """Return a lie: the motions of two joints are exchanged."""
+    """Return a lie that exchanges the motions of two joints."""
 
     def change(loop, _time):
         way, v = loop.d.qpos - loop.start, loop.d.qvel.copy()
@@ -81,7 +81,7 @@ def exchanged(one, other):
 
 
 def hidden(delay):
-    """Return a lie: numbers are late, but their stamps are not."""
+    """Return a lie that sends numbers from `delay` [s] ago with present stamps."""
     seen = []
 
     def change(loop, _time):
@@ -93,7 +93,7 @@ def hidden(delay):
 
 
 def slow(time_constant):
-    """Return a lie: velocities are filtered."""
+    """Return a lie that low-pass filters velocities with a time constant [s]."""
     shown = []
 
     def change(loop, _time):
@@ -105,7 +105,7 @@ def slow(time_constant):
 
 
 def scaled(row, joint, factor):
-    """Return a lie: one quantity of a joint has another unit."""
+    """Return a lie that gives one joint's entry in `row` a wrong unit."""
 
     def change(loop, _time):
         numbers = {"velocity": loop.d.qvel, "effort": loop.applied}[row].copy()
@@ -157,7 +157,7 @@ def test_an_error_of_the_arm_prevents_arming(name):
 
 
 def told(lie):
-    """Return a lie that falsifies states as in the battery, from the start of the test on."""
+    """Return the lie of the battery for Tried; it begins with the test."""
     change = lie.start()
 
     def tell(loop, time):
@@ -167,7 +167,7 @@ def told(lie):
     return tell
 
 
-#: Wrong loads are left out, because other tests cover them.
+#: Lies that the start-up test detects; other tests cover wrong loads.
 FELT = [lie for lie in LIES if lie.felt and lie.liar]
 
 
@@ -204,7 +204,7 @@ def test_the_arm_stays_where_the_test_ended_in_every_mode(mode):
 @pytest.mark.parametrize("share", [1.0, 0.9, 0.33, 0.0])
 @pytest.mark.parametrize("file", [UR5, SEVEN])
 def test_an_arm_with_friction_passes_with_any_share_of_friction_in_the_model(file, share):
-    """The robot has friction; the controller knows this share of it."""
+    """The robot has friction; the controller's model has a share of it."""
     plant = rubbed(model(file))
     arm = {"friction": Friction.of_model(plant).scaled(share)}
     loop = Tried(file, plant=plant, arm=arm)
@@ -213,7 +213,7 @@ def test_an_arm_with_friction_passes_with_any_share_of_friction_in_the_model(fil
 
 
 def test_friction_of_two_joints_with_one_axis_is_not_an_error():
-    """The arm stands straight up, so its first and third joints turn about one line."""
+    """The arm stands upright, so its first and third joints turn about the same line."""
     plant = model(SEVEN)
     plant.opt.passive = True
     loop = Tried(SEVEN, plant=plant, qpos=np.zeros(7))
@@ -225,7 +225,7 @@ def test_friction_of_two_joints_with_one_axis_is_not_an_error():
 
 @pytest.mark.parametrize("scale", [0.5, 0.2])
 def test_friction_under_the_slow_pulses_of_a_first_arming_is_not_an_error(scale):
-    """Guides of real arms set velocity_scale, which makes pulses so weak that friction matters."""
+    """With velocity_scale, as for real arms, the pulses are so weak that friction matters."""
     plant = rubbed(model(SEVEN))
     slow = plant.replaced(jnt_velocity=scale * plant.jnt_velocity)
     rest = (0.0, 0.6, 0.4, -0.7, 0.0, 0.4, 0.0)
@@ -237,13 +237,13 @@ def test_friction_under_the_slow_pulses_of_a_first_arming_is_not_an_error(scale)
 
 
 @pytest.mark.parametrize("pair", [(4, 5), (0, 3), (1, 2)])
-def test_exaggerated_friction_in_the_description_hides_no_wrong_order(pair):
+def test_a_wrong_order_of_joints_is_found_despite_exaggerated_friction_in_the_description(pair):
     plant = model(UR5)
     rough = plant.replaced(dof_frictionloss=0.3 * plant.jnt_effort)
     assert "start-up test" in Tried(lie=exchanged(*pair), m=rough, plant=plant).tried()
 
 
-def test_a_joint_that_its_described_friction_holds_is_left_out():
+def test_a_joint_that_friction_of_the_description_holds_is_not_tested():
     m = rubbed(model(PANDA))
     m.opt.passive = True
     loop = Tried(PANDA, m=m)
@@ -274,7 +274,7 @@ def test_noise_and_coarse_encoders_are_not_errors(place, speed, effort, coarse):
 
 @pytest.mark.parametrize("mass", [0.5, 1.0, 3.0])
 def test_a_missing_payload_is_found_by_the_start_up_test(mass):
-    """The load is within the tolerance of the measured efforts."""
+    """The effort of the load is within arm_tolerance, so arming does not notice it."""
     loop = Tried(arm_tolerance=40.0)
     loop.controller.set_payload("tool0", mass, (0.0, 0.0, 0.05), (0.0,) * 6)
     found = loop.tried()
@@ -291,7 +291,7 @@ def test_a_tilted_base_is_found_by_the_start_up_test(tilt):
 
 
 def begins(onset, lie):
-    """Return a lie that begins in the test."""
+    """Return a lie that begins at a time [s] after the start of the test."""
     kept = {}
 
     def change(loop, time):
@@ -351,7 +351,7 @@ def test_no_effort_of_the_test_acts_much_longer_than_30_ms():
 
 def test_a_joint_that_moves_too_far_is_reported_with_the_expected_motion():
     loop = Tried(lie=relative(0, 10.0))
-    found = loop.tried()  # the second pulse has 0.8 of the largest displacement
+    found = loop.tried()  # the second pulse moves the joint by 0.8 of the largest displacement
     assert "from where it rested, under a pulse that moves it by -0.012." in found
 
 
@@ -373,7 +373,7 @@ def test_the_error_about_a_low_rate_of_states_names_no_joint():
 
 
 def test_requests_during_the_test_are_refused():
-    """The arm can be disarmed at any time; other requests are refused."""
+    """Payloads and paths are refused during the test, but the arm can be disarmed."""
     loop = Tried(mode="hold")
     c = loop.controller
     c.try_arm(loop.now)
@@ -395,7 +395,7 @@ def test_requests_during_the_test_are_refused():
     assert loop.tried() == ""
 
 
-def test_gains_that_would_shake_are_refused_during_the_test():
+def test_gains_that_would_shake_the_arm_are_refused_during_the_test():
     loop = Tried(mode="hold", impedance_stiffness=100.0, impedance_damping=30.0, period=0.004)
     loop.controller.try_arm(loop.now)
     loop.run(0.2)

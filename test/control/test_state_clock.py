@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The lag of states follows from their stamps; a constant offset between clocks is not a lag."""
+"""Stamps show how late states arrive; a constant offset between two clocks is not a lag."""
 
 import numpy as np
 import pytest
@@ -13,25 +13,25 @@ JUDGE = Entry(judge)
 
 
 class Clock:
-    """The clock of states, which may jump by a timeout [s]."""
+    """Judges stamps of states, with a timeout [s] as the largest jump."""
 
     def __init__(self, timeout):
         self.timeout, self.times, self.numbers = timeout, np.zeros(TIMES, int), np.zeros(NUMBERS)
 
     def judge(self, stamp, arrival, latency):
-        """Return the code of the fault, or ""."""
+        """Return the code of the fault of a state, or ""."""
         memory = self.times, self.numbers
         return KIND_CODES[JUDGE.call(stamp, arrival, latency, self.timeout, False, *memory)]
 
 
 class Judging:
-    """A Clock, with stamps that a function computes from the time [ms] of measurement."""
+    """A Clock whose stamps are functions of the time of measurement [ms]."""
 
     def __init__(self, stamp=lambda t: t, late=lambda _t: 0.0, latency=0.02):
         self.clock, self.stamp, self.late, self.latency = Clock(0.08), stamp, late, latency
 
     def codes(self, duration, period=1.0):
-        """Return the codes of all states during a time [ms], in the order of their arrival."""
+        """Return the codes of all states in a time [ms], one per `period` [ms], as they arrive."""
         times = [k * period for k in range(int(duration / period))]
         arrived = 0.0
         found = []
@@ -61,7 +61,7 @@ def test_a_lag_that_lasts_is_a_fault(lag):
 
 
 def test_short_stalls_of_the_network_are_not_a_fault():
-    """The network stalls for 75 ms three times a second, then all messages come at once."""
+    """Three times a second the network stalls for 75 ms; then all messages arrive at once."""
     late = lambda t: max(0.0, 75.0 - t % 333.0)  # noqa: E731
     assert set(Judging(late=late).codes(5000)) == {""}
 
@@ -84,7 +84,7 @@ def test_each_jump_of_the_clock_is_one_fault():
     assert set(found) == {"", "clock"}
 
 
-def test_a_lag_beyond_the_timeout_is_a_fault_also_with_a_larger_limit():
+def test_a_lag_beyond_the_timeout_is_a_fault_even_if_the_limit_is_larger():
     found = Judging(late=lambda t: 90.0 if t > 100 else 0.0, latency=1.0).codes(400)
     assert found.index("latency") == 101
 
@@ -95,7 +95,7 @@ def test_a_tighter_limit_applies_at_once():
     assert "latency" in judging.codes(400)
 
 
-def test_states_after_a_pause_of_the_clock_are_late_until_the_pause_is_forgotten():
+def test_after_a_pause_of_the_clock_states_are_late_until_the_pause_is_forgotten():
     clock, behind = Clock(0.1), 0
     codes = []
     for k in range(1, 3000):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Time-optimal paths against closed forms of their durations and against ruckig."""
+"""Time-optimal paths have the durations of closed forms, and agree with ruckig."""
 
 import numpy as np
 import pytest
@@ -23,7 +23,7 @@ def points(p, n):
 @pytest.mark.parametrize(
     ("way", "v", "a", "duration"),
     [
-        (1.0, 10.0, 4.0, 2.0 * np.sqrt(1.0 / 4.0)),  # the way is too short to reach v
+        (1.0, 10.0, 4.0, 2.0 * np.sqrt(1.0 / 4.0)),  # the distance is too short to reach v
         (3.0, 1.0, 2.0, 3.0 / 1.0 + 1.0 / 2.0),  # a trapezoid
         (-3.0, 1.0, 2.0, 3.5),
     ],
@@ -39,7 +39,7 @@ def test_the_velocity_without_a_jerk_limit_is_a_trapezoid(way, v, a, duration):
 @pytest.mark.parametrize(
     ("way", "v", "a", "j", "duration"),
     [
-        # only the jerk limit is reached: four pieces of duration t cover the distance 2 j t^3
+        # only the jerk limit is reached: four phases of duration t cover the distance 2 j t^3
         (0.25, 9.0, 9.0, 1.0, 4.0 * np.cbrt(0.25 / 2.0)),
         # all limits are reached: it takes v / a + a / j to accelerate, plus distance / v
         (10.0, 1.0, 2.0, 8.0, 10.0 / 1.0 + 1.0 / 2.0 + 2.0 / 8.0),
@@ -106,18 +106,18 @@ def test_a_path_matches_the_trajectory_of_ruckig_within_the_limits():
         given.synchronization = ruckig.Synchronization.Phase
         theirs = ruckig.Trajectory(len(start))
         ruckig.Ruckig(len(start)).calculate(given, theirs)
-        # moves shorter than SHORTEST are skipped
+        # segments shorter than SHORTEST are skipped
         assert abs(p.duration - theirs.duration) <= SHORTEST
         times = np.linspace(0.0, theirs.duration * (1 - 1e-9), 300)
         rows, expected = sampled(p, times), np.array([theirs.at_time(t) for t in times])
-        # the path skips pieces shorter than SHORTEST: its velocity misses a jump of acceleration
-        # times SHORTEST, and its position misses this jump times SHORTEST^2
+        # the path skips segments shorter than SHORTEST, so its velocity can be off by the jump of
+        # the acceleration times SHORTEST, and its position by this jump times SHORTEST^2
         jump = 2.0 * a.max()
         np.testing.assert_allclose(rows[:, 0], expected[:, 0], atol=jump * SHORTEST**2 + 1e-14)
         np.testing.assert_allclose(rows[:, 1], expected[:, 1], atol=jump * SHORTEST)
         velocity, acceleration = p.peaks()
         assert (velocity <= v * (1.0 + 1e-4)).all()
-        # the acceleration can exceed its limit by its change during a skipped piece
+        # the acceleration can exceed its limit by its change during a skipped segment
         steepest = 0.0 if jerk is None else jerk.max()
         assert (acceleration <= a + steepest * SHORTEST + 1e-2 * (jerk is None)).all()
 
@@ -179,7 +179,7 @@ def assert_same(p, q):
 
 
 def test_limits_of_the_robot_are_the_defaults():
-    """A mimic joint of ratio -2 halves the limits of its leader."""
+    """A mimic joint with the ratio -2 halves the limits of its leader."""
     way = [[0.0, 0.1], [0.9, -0.7], [0.2, 0.0]]
     assert_same(time_optimal(way, m=two()), time_optimal(way, [1.5, 1.5], [3.0, 4.0]))
     given = time_optimal(way, 0.5, [1.0, 2.0], 30.0)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Trajectories that would bring an armed arm into its scene are refused, however they begin."""
+"""Trajectories that would move an armed arm into an obstacle are refused, however they begin."""
 
 import numpy as np
 import pytest
@@ -47,13 +47,13 @@ class Guarded:
         return self.controller.progress().desired[0]
 
     def distance(self, qpos):
-        """Return the distance of the arm to the ball [m]."""
+        """Return the distance of the arm to the ball in a posture [m]."""
         self._seen.qpos[:] = qpos
         pairs = rb.collisions(self.near, self._seen, 1.0)
         return min(pair.distance for pair in pairs if pair.geom2 == "ball")
 
     def send(self, *points, rates=()):
-        """Send a trajectory of points (time, position), with velocities (p, 6)."""
+        """Send a trajectory of p points (time, position), with velocities (p, 6) unless empty."""
         message = JointTrajectory(joint_names=list(self.controller.names))
         for time, place in points:
             point = JointTrajectoryPoint(positions=place.tolist())
@@ -76,11 +76,11 @@ def test_a_first_point_at_time_0_inside_an_obstacle_is_refused(more):
     with refused(RbdynError, "scene-collision"):
         arm.send(*((time, inside) for time in (0.0, *more)))
     np.testing.assert_array_equal(arm.target, here)
-    arm.send((0.0, 2.0 * here - inside))  # away from the ball
+    arm.send((0.0, 2.0 * here - inside))  # an equal jump away from the ball is allowed
 
 
 class Meanwhile:
-    """Runs a function while the next trajectory is checked; `ways` has the checked paths."""
+    """Runs `act` during the next `times` checks of trajectories; `ways` has all checked paths."""
 
     def __init__(self, arm, act, times=1):
         self._check, self._act, self._left, self.ways = arm.check.check, act, times, []
@@ -95,7 +95,7 @@ class Meanwhile:
 
 
 def moving():
-    """Return an arm that moves to a point far from the ball, and another point to send next."""
+    """Return an arm that moves far from the ball, and positions for the next trajectory."""
     arm = Guarded(0.5)
     here = arm.target
     arm.send((2.0, here + 0.5 * np.eye(6)[0]))
@@ -111,7 +111,7 @@ def away_from(way, targets):
 
 
 def another(arm):
-    """Let another client send a trajectory."""
+    """Send a trajectory, as another client would."""
     arm.send((0.4, arm.target + 0.1))
     arm.loop.run(0.2)
 
@@ -155,7 +155,7 @@ def test_an_arm_that_is_stopped_during_the_check_stays(modes):
 
 
 def test_polynomials_that_leave_the_limits_between_points_are_refused():
-    """A cubic that starts with the velocity v and ends at rest at its start reaches 4/27 v T."""
+    """A cubic from velocity v to rest, back at its start after T, moves up to 4/27 v T away."""
     arm, still, fast = Guarded(0.5), np.zeros(6), 2.0 * np.eye(6)[5]
     upper, near = arm.controller.gate.limits.upper[5], arm.target
     near[5] = upper - 0.29

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Streams of twists for an armed arm: its tool follows them, stops, and does not collide."""
+"""The tool of an armed arm follows streams of twists, stops, and does not collide."""
 
 import numpy as np
 import pytest
@@ -36,7 +36,7 @@ def twist(*linear, frame="", turn=(0.0, 0.0, 0.0)):
 
 
 class Served:
-    """An armed UR5 that twists command, with a ball `below` metres under its tool."""
+    """A UR5 that is commanded by twists, with a ball `below` metres under its tool."""
 
     def __init__(self, mode="computed_torque", below=0.12, **settings):
         m = model(UR5)
@@ -61,7 +61,7 @@ class Served:
         return rb.frame_pose(self.m, self.d, FRAME)
 
     def stream(self, message, seconds):
-        """Send a message every 20 ms; return positions of the joints and refusals."""
+        """Send a message every 20 ms; return joint positions (k, n) and the codes of errors."""
         rows, codes = [], []
         for _ in range(round(seconds / EVERY)):
             try:
@@ -72,7 +72,7 @@ class Served:
         return np.concatenate(rows), codes
 
     def way(self, rows):
-        """Return the displacement of the tool from the start (n, 3)."""
+        """Return the displacements of the tool from the start (k, 3)."""
         return np.array([self.pose(q)[0] for q in rows]) - self.start[0]
 
     def distance(self, rows):
@@ -93,7 +93,7 @@ def test_the_tool_moves_along_a_line_and_rests_at_the_end_of_the_stream(mode):
     assert not codes
     after = case.loop.run(1.0).qpos
     ways = case.way(np.concatenate([rows, after])) - begin
-    # the arm lags behind its target, which itself moves straight to a micrometre
+    # the arm lags behind its target, which is straight to a micrometre
     assert np.abs(ways[:, 1]).max() < 5e-4
     assert np.abs(ways[:, 0] + ways[:, 2]).max() < 5e-4
     speed = np.linalg.norm(np.diff(ways, axis=0), axis=1) / case.loop.h
@@ -105,7 +105,7 @@ def test_the_tool_moves_along_a_line_and_rests_at_the_end_of_the_stream(mode):
 
 
 def test_a_stream_with_gaps_does_not_jump():
-    """Now and then a twist is late, so the arm begins to brake and then continues."""
+    """Some twists are late, so the arm begins to brake and then continues."""
     case = Served()
     case.loop.arm().run(0.6)
     rng, rows = np.random.default_rng(3), []
@@ -115,7 +115,7 @@ def test_a_stream_with_gaps_does_not_jump():
     rates = np.diff(np.concatenate(rows), axis=0) / case.loop.h
     gains = np.abs(np.diff(rates, axis=0)).max(axis=0) / case.loop.h
     limit = case.controller.servo.limits.acceleration
-    # in a tick two pieces of the path can meet, each with its own acceleration
+    # two segments of the path can meet in a tick, each with its own acceleration
     assert (gains < 2.0 * limit * (1.0 + 1e-6)).all()
 
 
@@ -180,7 +180,7 @@ def test_a_zero_twist_stops_the_tool_at_the_acceleration_of_the_joints():
 
 
 def checked_meanwhile(case, act):
-    """Run a function while the next motion is checked for collisions."""
+    """Let `act` run while the next motion is checked for collisions."""
     check = case.controller.collisions.check
 
     def checked(*parts):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Joints that are not controlled: their messages, and paths before their positions are known."""
+"""Messages of joints that are not controlled are read, and paths need their positions."""
 
 import numpy as np
 import pytest
@@ -27,7 +27,7 @@ link="{parent}"/><child link="{child}"/><limit lower="-3" upper="3" effort="50" 
 
 
 def robot(*joints):
-    """Return a robot of capsules of 0.8 m.
+    """Return the URDF of a robot whose links are capsules of 0.8 m.
 
     `joints` are (parent, child, place); each joint is named after its child.
     """
@@ -40,13 +40,13 @@ def robot(*joints):
     return f'<robot name="cell">{"".join(parts)}</robot>'
 
 
-#: Both arms turn about vertical axes, 1 m apart. At 1 rad the right arm is in the left arm's way.
+#: Two arms turn about vertical axes 1 m apart. At 1 rad the right arm is in the left arm's way.
 CELL = robot(("base", "left", "0 0.5 0"), ("base", "right", "0 -0.5 0"))
 RIGHT, RIGHT_JOINT = 1.0, ("right_joint",)
 
 
 class Cell:
-    """Two arms: the left arm is controlled, another driver sends states of the right arm."""
+    """Two arms: the left one is controlled, and another driver sends states of the right one."""
 
     def __init__(self):
         m, near = rb.load_urdf(CELL), rb.load_urdf(CELL, contact=rb.Contact(obstacles=()))
@@ -68,12 +68,12 @@ class Cell:
         self.loop.arm().run(0.1)
 
     def report(self, *position, names=RIGHT_JOINT):
-        """Send a message of the right arm's driver, without velocities."""
+        """Send a state of the right arm's driver, which has positions only."""
         none, now = np.empty(0), self.loop.now
         self.controller.on_state(list(names), np.array(position), none, none, now, now)
 
     def move(self, to):
-        """Send a trajectory of the left arm."""
+        """Send a trajectory that moves the left arm to a position [rad]."""
         message = JointTrajectory(joint_names=["left_joint"])
         for second, q in enumerate([float(self.controller.progress().desired[0][0]), to]):
             message.points.append(JointTrajectoryPoint(positions=[q]))
@@ -82,7 +82,7 @@ class Cell:
 
 
 def test_the_check_uses_the_reported_position_of_an_uncontrolled_joint():
-    """At the assumed position, 0, the path to -1 is free; at 1 rad the arms overlap by 100 mm."""
+    """With the right arm at the default 0 the path to -1 is free; at 1 rad the arms collide."""
     cell = Cell()
     cell.report(RIGHT)
     cell.loop.run(0.01)
@@ -117,7 +117,7 @@ def test_a_wrong_message_of_another_device_is_not_used(position, names):
 
 
 def test_states_of_rails_and_other_arms_are_needed_but_not_of_grippers():
-    """A rail carries two arms; the left arm carries a gripper, and the base has a wheel."""
+    """A rail carries two arms, the left arm carries a gripper, and the base has a wheel."""
     text = robot(
         ("base", "rail", "0 0 1"),
         ("rail", "left", "0 1 0"),
@@ -140,7 +140,7 @@ def test_states_of_rails_and_other_arms_are_needed_but_not_of_grippers():
 
 
 def test_states_of_wheels_and_casters_are_not_needed():
-    """Joints without limits carry only each other; the other arm begins with such a joint."""
+    """Joints without limits are not needed, unless they carry joints with limits."""
     text = robot(
         ("base", "left", "0 1 0"),
         ("base", "caster", "0 0 -1"),

@@ -1,19 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The ordinary uses of four arms in uses.py end without a fault.
+"""None of the ordinary uses in uses.py ends in a fault, with four arms.
 
-Each use runs in each of its modes with one of the arms; --uses all runs all arms.
+Each use runs in each of its modes with one of the arms; with --uses all it runs with all arms.
 """
 
 from uses import USES, cases, fault_of
 
-#: Friction of 4 % of the effort limits holds light joints `tracking_tolerance` behind the path.
-#: Computed torque has no integral term, because with one the arm would press on a wall.
+#: This use ends in a tracking fault: friction of 4 % of the effort limits holds light joints back.
+#: Computed torque has no integral term, with which the arm would press on walls.
 BEHIND = "path_with_three_times_the_friction", "computed_torque"
 EVERY = list(cases())
 
 
 def bounded():
-    """Return each use in each of its modes with one arm; the arms alternate."""
+    """Return cases: each use in each of its modes with one arm, in turn."""
     found = {}
     for file, name, mode in EVERY:
         found.setdefault((name, mode), []).append((file, name, mode))

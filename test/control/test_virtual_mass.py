@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The law of admittance against closed forms of a mass on a spring and a damper."""
+"""The admittance law agrees with closed forms of a mass on a spring and a damper."""
 
 import numpy as np
 import pytest
@@ -27,7 +27,7 @@ def test_the_speed_of_a_mass_without_a_spring_rises_to_force_over_damping():
     rows = run(one(m, d, 0.0), 2.0)
     t = DT * np.arange(1, len(rows) + 1)
     speed = FORCE[3] / d * -np.expm1(-d / m * t)
-    # the midpoint rule has an error of (d dt / m)^2 / 12 of the exponent
+    # with the midpoint rule the exponent has a relative error of (d dt / m)^2 / 12
     np.testing.assert_allclose(rows[:, 9], speed, atol=1e-5 * FORCE[3] / d)
     way = FORCE[3] / d * (t + m / d * np.expm1(-d / m * t))
     np.testing.assert_allclose(rows[:, 3], way, atol=1e-5)
@@ -61,7 +61,7 @@ def test_a_large_rotation_rests_where_the_spring_balances_the_torque():
     np.testing.assert_allclose(body.rotation, expected, atol=1e-9)
 
 
-def test_a_body_that_was_held_continues_with_its_speed():
+def test_a_virtual_mass_continues_with_its_speed_after_it_was_held():
     body = one(1.0, 0.0, 0.0)
     body.advance(FORCE, DT)
     way, turn = np.array([0.0, 0.001, 0.0]), Rotation.from_rotvec([0.0, 0.0, 0.002]).as_quat()

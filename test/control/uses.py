@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Ordinary uses of an arm, each as a function of an armed loop: none may end in a fault.
+"""Ordinary uses of an arm, each a function of an armed loop; none may end in a fault.
 
     python test/control/uses.py [--robots FILE,...] [--uses NAME,...] [--modes NAME,...]
 
-runs all of them, or those that are named, and prints the faults.
+runs all uses, or only the named ones, and prints the faults.
 """
 
 import argparse
@@ -28,13 +28,13 @@ from rbdyn_ros.errors import RbdynError
 FOLLOWING = ("computed_torque", "impedance")
 HOLDING = ("hold", *FOLLOWING)
 MODES = ("gravity", *HOLDING)
-#: Rate at which a hand brings joints to its velocity [1/s].
+#: Rate at which a hand accelerates joints to its own velocity [1/s].
 GRIP = 20.0
-#: Interval at which the hand acts [s].
+#: Interval at which a hand changes its force [s].
 TOUCH = 0.002
-#: Share of the effort limits that gravity and a push together may use.
+#: Share of an effort limit that gravity and a push may use together.
 BORNE = 0.9
-#: The link that carries a payload and is pushed.
+#: The link that carries payloads and is pushed, for each robot file.
 TOOL = {
     "ur5_robot.urdf": "tool0",
     "panda.urdf": "panda_hand",
@@ -52,13 +52,13 @@ SINGULAR = {
 
 @dataclasses.dataclass(frozen=True)
 class Use:
-    """An ordinary use.
+    """An ordinary use of an arm.
 
     Attributes:
-        act: runs an armed loop.
-        modes: modes in which the use is possible.
+        act: generator that runs an armed loop and yields Traces.
+        modes: modes in which the use is tried.
         given: keyword arguments of the loop.
-        file_given: function that returns more keyword arguments for a robot file.
+        file_given: function of a robot file that returns more keyword arguments of the loop.
     """
 
     act: Callable
@@ -71,7 +71,7 @@ USES: dict[str, Use] = {}
 
 
 def use(*modes, file_given=lambda _: {}, **given):
-    """Register a function as an ordinary use, by its name."""
+    """Return a decorator that registers a function as an ordinary use with the function's name."""
 
     def add(act):
         USES[act.__name__] = Use(act, modes or MODES, given, file_given)
@@ -81,7 +81,7 @@ def use(*modes, file_given=lambda _: {}, **given):
 
 
 def loop_of(file, mode, use):
-    """Return an armed loop in a mode after its bumpless start."""
+    """Return an armed loop for a use, in a mode, after its bumpless start."""
     m = model(file)
     given = {"gate": {"blend_time": 0.05}} | use.given | use.file_given(file)
     if mode == "impedance":
@@ -94,14 +94,14 @@ def loop_of(file, mode, use):
 
 
 def at(m, qpos):
-    """Return a Data of a posture."""
+    """Return a Data with these positions."""
     d = rb.make_data(m)
     d.qpos[:] = qpos
     return d
 
 
 def fault_of(file, name, mode):
-    """Return the fault of a use, or "", and the largest speed as a share of the limit."""
+    """Run a use; return its fault's code ("" for none) and the speed as a share of a limit."""
     ordinary = USES[name]
     loop = loop_of(file, mode, ordinary)
     limits, fastest = loop.gate.limits, 0.0
@@ -118,7 +118,7 @@ def fault_of(file, name, mode):
 
 
 def way(loop, size):
-    """Return a displacement that moves each joint towards the middle of its range [rad or m]."""
+    """Return displacements of up to `size` [rad or m] towards the middle of each joint's range."""
     wanted = np.sign(motion(loop, 1.0)[loop.dofs])
     limits = loop.gate.limits
     room = np.where(np.isfinite(limits.upper - limits.lower), limits.upper - limits.lower, 6.0)
@@ -126,14 +126,14 @@ def way(loop, size):
 
 
 def go(loop, steps, time):
-    """Follow a path of several displacements from the present target."""
+    """Start a path from the present target through points displaced by `steps`, in a time [s]."""
     start = loop.controller.progress().desired[0].copy()
     points = np.stack([start, *(start + step for step in steps)])
     loop.controller.follow_path(quintic(points, np.linspace(0.0, time, len(points))))
 
 
 def time_of(loop, step, share):
-    """Return the time of a quintic step at a share of the velocity limits [s]."""
+    """Return the time [s] of a quintic displacement that reaches a share of a velocity limit."""
     return float((1.875 * np.abs(step) / (share * loop.gate.limits.velocity)).max())
 
 
@@ -142,9 +142,7 @@ def file_of(loop):
 
 
 def acceleration_by(loop, force):
-    """Return the efforts and the acceleration of the joints by a force at the tool [N], in world
-    axes.
-    """
+    """Return joint efforts and joint accelerations due to a force at the tool [N, world axes]."""
     J = rb.frame_jacobian(loop.plant, loop.d, TOOL[file_of(loop)])[3:]
     push = J.T @ np.asarray(force, float)
     own = at(loop.plant, loop.d.qpos)
@@ -152,7 +150,7 @@ def acceleration_by(loop, force):
 
 
 def pull(loop, direction, acceleration):
-    """Push the tool so that the fastest joint would have this acceleration [rad/s^2].
+    """Push the tool so strongly that one joint would accelerate at this rate [rad/s^2].
 
     In mode hold, 40 rad/s^2 displace the arm by 0.1 rad. The push is smaller if gravity and the
     push together would exceed the share BORNE of an effort limit, as for a heavy iiwa.
@@ -167,13 +165,13 @@ def pull(loop, direction, acceleration):
 
 
 def bearable(loop):
-    """Return the mass at the tool under which the arm sags by 0.05 rad, but at most 1 kg."""
+    """Return the mass [kg] under which the arm sags by 0.05 rad, but at most 1 kg."""
     _, found = acceleration_by(loop, (0.0, 0.0, -9.81))
     return min(1.0, 20.0 / np.abs(found).max())
 
 
 def carry(loop, mass):
-    """Let the arm carry a load at its tool from now on; 0: no load."""
+    """Let the plant carry a mass [kg] (0 for none) at its tool; return the link of the tool."""
     link, bare = TOOL[file_of(loop)], model(file_of(loop))
     plant = Arm(bare).with_payload(link, mass, (0, 0, 0)).m if mass else bare
     plant = plant.replaced()
@@ -185,7 +183,7 @@ def carry(loop, mass):
 
 
 def gripped(loop, wanted):
-    """Run while a hand moves joints at velocities (nv,) and overcomes their friction at rest."""
+    """Run for TOUCH while a hand drives joints to velocities (nv,); return the Trace."""
     m, v = loop.plant, loop.d.qvel
     sticking = m.dof_frictionloss * m.opt.passive * (np.abs(v) < 0.01)
     M = rb.mass_matrix(m, at(m, loop.d.qpos))
@@ -194,7 +192,7 @@ def gripped(loop, wanted):
 
 
 def hand(loop, share, rate, duration, joints=slice(None)):
-    """Yield a hand that moves joints there and back, at up to a share of their velocity limits."""
+    """Yield Traces while a hand moves joints to and fro, at up to a share of velocity limits."""
     limits = loop.gate.limits
     fastest = np.zeros(loop.plant.nv)
     fastest[limits.dofs] = share * limits.velocity * np.sign(way(loop, 1.0))
@@ -290,7 +288,7 @@ def goal_beside_the_state(loop):
 
 @use(*FOLLOWING)
 def goal_far_beside_the_state(loop):
-    """If the goal is refused, the arm continues."""
+    """If the controller refuses the goal, another path follows."""
     start = loop.d.qpos[loop.dofs] + way(loop, 0.2)
     try:
         loop.controller.follow_path(quintic([start, start + way(loop, 0.1)], [0.0, 1.5]))
@@ -303,7 +301,7 @@ def goal_far_beside_the_state(loop):
 def path_to_the_limits(loop):
     limits, start = loop.gate.limits, loop.d.qpos[loop.dofs].copy()
     goal = np.where(np.isfinite(limits.upper), limits.upper - 0.005, start)
-    # only the wrist moves: other joints would cause a collision or load the wrist
+    # only the wrist moves, for other joints would cause a collision or load the wrist
     alone = np.arange(len(goal)) == len(goal) - 1
     step = np.where(alone, goal - start, 0.0)
     time = max(time_of(loop, step, 0.5), 0.5)
@@ -313,7 +311,7 @@ def path_to_the_limits(loop):
 
 @use("computed_torque")
 def path_through_a_singular_pose(loop):
-    """Gains of joint impedance that suit the first posture would shake the Kinova here."""
+    """In mode impedance, gains that suit the first posture would shake the Kinova here."""
     step = np.asarray(SINGULAR[file_of(loop)])[loop.dofs] - loop.d.qpos[loop.dofs]
     time = time_of(loop, step, 0.15)
     go(loop, [step, 0.7 * step], 1.3 * time)
@@ -379,7 +377,7 @@ def vibration(loop):
 
 @use(*FOLLOWING)
 def path_into_a_soft_wall(loop):
-    """The tool presses on a soft object."""
+    """A soft object stops the tool before the end of the path."""
     tool = TOOL[file_of(loop)]
     begun = rb.frame_pose(loop.plant, loop.d, tool)[0].copy()
     go(loop, [way(loop, 0.1)], 1.0)
@@ -449,12 +447,12 @@ def path_from_a_singular_pose(loop):
 
 
 def limited_joint(limits):
-    """Return the last joint of the arm, not of a gripper, that has limits."""
+    """Return the index of the last joint of the arm (not of a gripper) that has limits."""
     return int(np.flatnonzero(np.isfinite(limits.upper) & (limits.velocity > 0.3))[-1])
 
 
 def at_a_limit(file, inside=1e-4):
-    """Return a posture whose last limited joint is this distance inside its limit."""
+    """Return the argument `qpos` with the last limited joint this far inside its limit."""
     q, limits = np.array(BENT[file]), Limits.of(model(file))
     k = limited_joint(limits)
     room = limits.upper[k] - limits.lower[k]
@@ -476,9 +474,7 @@ def long_rest(loop):
 
 
 def friction(known, times=1.0):
-    """Return the arguments of plant and controller: the controller has a share of the plant's
-    friction.
-    """
+    """Return a `file_given` with friction; the controller knows a share `known` of it."""
 
     def given(file):
         m = model(file)
@@ -517,14 +513,14 @@ def rest_with_friction(loop):
 
 
 def near_the_limit(file):
-    """Return a plant with stops, and a posture near the limit of its last joint."""
+    """Return arguments of a loop with friction and its last joint near a limit."""
     return friction(0.9)(file) | at_a_limit(file, 0.05)
 
 
 @use("gravity", file_given=near_the_limit)
 def pushed_into_a_limit_by_hand(loop):
     k, wanted = limited_joint(loop.gate.limits), np.zeros(loop.plant.nv)
-    for share in (0.2, -0.2):  # against the limit, and back
+    for share in (0.2, -0.2):  # first against the limit, then back
         wanted[loop.dofs[k]] = share * loop.gate.limits.velocity[k]
         for _ in range(200):
             yield gripped(loop, wanted)
@@ -541,13 +537,13 @@ def teaching_by_hand_with_friction(loop):
 
 
 def changed(loop, duration, change):
-    """Yield a run whose states are changed, tick by tick."""
+    """Yield Traces of single ticks, with states that the function `change` returns."""
     for _ in range(round(duration / loop.h)):
         yield loop.run(loop.h, **change(loop))
 
 
 def moving_with(loop, change):
-    """Yield a motion along a path, or rest if the mode follows no paths, with changed states."""
+    """Like `changed`, while the arm follows a path (or rests in modes without paths)."""
     if loop.controller.mode in FOLLOWING:
         go(loop, [way(loop, 0.3)], 1.2)
     yield from changed(loop, 1.5, change)
@@ -563,7 +559,7 @@ def noisy_velocities(loop):
 
 @use()
 def velocities_from_a_coarse_encoder(loop):
-    """Positions in steps of 1e-4 rad, velocities as their difference over 1 ms."""
+    """Positions have steps of 1e-4 rad; velocities are their differences over 1 ms."""
     last = [loop.d.qpos.copy()]
 
     def change(it):
@@ -670,7 +666,7 @@ def moved_by_hand_while_disarmed(loop):
 
 
 def cases(names=None, robots=FILES, modes=MODES):
-    """Yield each use of each robot in each mode that allows it."""
+    """Yield (robot file, use, mode) for these uses (None for all), robots and modes."""
     for name in names or USES:
         for file in robots:
             for mode in USES[name].modes:

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A client of libfranka: run by test_franka_client.py in a process of its own.
+"""A client that uses libfranka; test_franka_client.py runs it in a process of its own.
 
-Usage: client.py ADDRESS TASK [SECONDS]; prints a JSON object. The motions come from the
+Usage: client.py ADDRESS TASK [SECONDS]. It prints a JSON object. The motions are those of the
 vendor's examples.
 """
 
@@ -16,7 +16,7 @@ TORQUES, FORCES = [20.0, 20.0, 18.0, 18.0, 16.0, 14.0, 12.0], [20.0, 20.0, 20.0,
 
 
 def follow(control, make, seconds):
-    """Run a motion; return the time of the last command, and the first and the last state."""
+    """Run a motion; return the time of the last command [s], the first and the last state."""
     elapsed, first = 0.0, None
     while True:
         state, step = control.readOnce()
@@ -30,7 +30,7 @@ def follow(control, make, seconds):
 
 
 def failure(control, make, seconds):
-    """Run a motion that should fail; return the message of the error."""
+    """Run a motion that should fail; return the message of its error, or "" if it succeeds."""
     try:
         follow(control, make, seconds)
     except fr.ControlException as error:
@@ -62,14 +62,14 @@ def cartesian_velocity(t, _state, _first):
 
 
 def model(robot):
-    """Compare the client's own model with the state."""
+    """Return the client's mass matrix at q, and the gap between its gravity and tau_J."""
     state, own = robot.read_once(), robot.load_model()
     gap = np.array(own.gravity(state)) - np.array(state.tau_J)
     return {"gravity": float(np.abs(gap).max()), "mass": list(own.mass(state)), "q": list(state.q)}
 
 
 def impedance(robot, seconds=SECONDS):
-    """Move by joint impedance with the gains of the vendor's example."""
+    """Move by joint impedance as in the vendor's example; return displacement and success rate."""
     own = robot.load_model()
     control = robot.start_torque_control()
 
@@ -120,7 +120,7 @@ def motions(robot):
 
 
 def reflex(robot):
-    """Move while somebody pushes; recover and move again."""
+    """Hold the arm until a push ends the motion; recover, and move again."""
     rest = lambda _t, _s, first: fr.JointPositions(list(first.q_d))  # noqa: E731
     mode = fr.ControllerMode.JointImpedance
     # the push ends the control loop
@@ -132,13 +132,13 @@ def reflex(robot):
 
 
 def jump(robot):
-    """Command a sudden torque."""
+    """Command a torque that jumps; return the message of the error."""
     torques = lambda t, _s, _f: fr.Torques([0.0, 5.0 * (t > 0.05), *[0.0] * 5])  # noqa: E731
     return {"error": failure(robot.start_torque_control(), torques, 1.0)}
 
 
 def leave(robot):
-    """End the process during a motion."""
+    """End this process during a motion."""
     control = robot.start_torque_control()
     for _ in range(20):
         control.readOnce()

@@ -5,7 +5,7 @@ from support.robots import find
 
 @pytest.fixture
 def said():
-    """Return a list for the messages that boxes log."""
+    """Return an empty list to which boxes append their log messages."""
     return []
 
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A client of franky: run by test_franky_client.py in a process of its own.
+"""A client that uses franky; test_franky_client.py runs it in a process of its own.
 
-Usage: franky_client.py ADDRESS TASK; prints a JSON object.
+Usage: franky_client.py ADDRESS TASK. It prints a JSON object.
 """
 
 import json
@@ -12,7 +12,7 @@ import franky as fk
 import numpy as np
 
 ADDRESS = sys.argv[1]
-#: Time after which an impedance motion is stopped, because it has no end of its own [s].
+#: Duration of an impedance motion [s], which does not end by itself.
 SETTLED = 2.0
 
 
@@ -24,12 +24,12 @@ def connected():
 
 
 def ending():
-    """Return the condition that ends a motion of torques."""
+    """Return the reaction that ends an impedance motion after SETTLED."""
     return fk.TorqueReaction(fk.Measure.REL_TIME > SETTLED, fk.TorqueStopMotion())
 
 
 def motions():
-    """Make one motion of each kind; return the distances from the goals at the ends [rad or m]."""
+    """Make one motion of each kind; return its final distance from its goal [rad or m]."""
     robot, found = connected(), {}
     q0 = np.array(robot.state.q)
     place = lambda: robot.current_cartesian_state.pose.end_effector_pose  # noqa: E731
@@ -64,7 +64,7 @@ def motions():
 
 
 def stop():
-    """Stop a motion from outside, then make another one."""
+    """Stop an asynchronous motion, then make another motion."""
     robot = connected()
     goal = np.array(robot.state.q) + 0.3
     robot.move(fk.JointMotion(goal), asynchronous=True)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Live control boxes in a process without ROS; the client speaks through raw sockets."""
+"""Control boxes run in real time, in a process without ROS; the client uses raw sockets."""
 
 import contextlib
 import math
@@ -136,7 +136,7 @@ def test_a_stop_or_a_reset_ends_the_wait_for_a_command(said, reset):
         else:
             client.ask(Request.STOP_MOVE)
         until(lambda: robot.rests)
-        client.answer()  # this answers the Move, or the StopMove after it
+        client.answer()  # this is the answer to the Move, or to the StopMove after it
         client.turn()
 
 
@@ -184,7 +184,7 @@ def test_foreign_and_broken_datagrams_do_not_count_as_commands(said):
                 client.udp.sendto(b"\xff" * 8, client.box)
                 client.udp.sendto(future.tobytes(), client.box)
                 foreign.sendto(future.tobytes(), client.box)
-        time.sleep(0.2)  # without an error there is no output to wait for
+        time.sleep(0.2)  # the box logs nothing to wait for
         assert arm.loop.readout.latest().tick == tick
         client.command(state, torque_command_finished=True)
         assert client.answer() == b"\x00"
@@ -227,7 +227,7 @@ def test_a_client_that_reads_no_answers_is_disconnected(said):
         ({"time_mode": "fast"}, "bad-argument", "time_mode is 'fast'"),
     ],
 )
-def test_wrong_arguments_are_refused_by_name(given, code, text):
+def test_the_error_about_a_wrong_argument_names_it(given, code, text):
     with refused(rb.RbdynError, code) as caught:
         rb.BoxedArm(find("panda.urdf"), [f"franka@{address()}"], **given)
     assert text in str(caught.value)
@@ -238,7 +238,7 @@ def test_an_arm_without_boxes_is_refused():
         rb.BoxedArm(find("panda.urdf"), [])
 
 
-def test_the_faults_of_boxes_and_packets_are_independent():
+def test_lost_packets_are_drawn_independently_for_each_box_and_packet():
     def lost(line):
         line.faults = LineFaults(drop=0.5)
         for tick in range(64):

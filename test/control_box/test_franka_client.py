@@ -24,7 +24,7 @@ pytestmark = pytest.mark.skipif(
 CLIENT = Path(__file__).with_name("client.py")
 
 
-#: Longest duration of a motion [s].
+#: Runs a test with motions of one second, and nightly of 61 s.
 times = pytest.mark.parametrize("seconds", [1, pytest.param(61, marks=pytest.mark.nightly)])
 
 
@@ -40,14 +40,15 @@ def panda(said):
         yield arm
 
 
-def test_the_model_of_the_client_agrees_with_the_state(panda):
+def test_the_clients_model_agrees_with_the_state(panda):
     found = run("model")
     m = rb.load(find("panda.urdf"))
     d = rb.make_data(m)
     d.qpos[:7] = found["q"]
     mass = np.array(found["mass"]).reshape(7, 7)
     assert found["gravity"] < 1e-4
-    assert mass == pytest.approx(rb.mass_matrix(m, d)[:7, :7], abs=2e-4)  # fingers are closed
+    # the client's model has closed fingers
+    assert mass == pytest.approx(rb.mass_matrix(m, d)[:7, :7], abs=2e-4)
 
 
 @times
@@ -94,7 +95,7 @@ def test_a_jump_of_the_torque_raises_the_named_error(panda):
     assert "controller_torque_discontinuity" in run("jump")["error"]
 
 
-def test_the_arm_brakes_when_a_client_dies_and_serves_the_next(panda, said):
+def test_the_arm_brakes_when_a_client_dies_and_the_next_client_is_served(panda, said):
     run("leave")
     state = standing(panda)
     assert np.abs(state.qvel[:7]).max() < 1e-3

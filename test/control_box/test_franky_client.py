@@ -28,7 +28,7 @@ def test_motions_finish_at_their_goals(said):
         found = result(CLIENT, "motions")
     for name, gap in found.items():
         # a motion ends when its goal is commanded, so the joints are a few cycles behind;
-        # impedance motions have decayed for 2 s with a time constant of 0.2 s or less
+        # impedance motions approach their goal for 2 s with a time constant of at most 0.2 s
         assert gap < (1e-3 if "impedance" in name else 1e-4), name
 
 

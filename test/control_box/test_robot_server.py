@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The server of a Franka arm without sockets: bytes come in, bytes and torques go out."""
+"""The server of a Franka arm needs no sockets: it takes bytes and returns bytes and torques."""
 
 import select
 import socket
@@ -35,7 +35,7 @@ WIDE = np.array([10.0, 3.12, 6.28] * 2)
 
 
 class Rig:
-    """A simulated Panda, its server, and a client that speaks bytes."""
+    """A simulated Panda, its server, and a client that writes the bytes of the protocol."""
 
     def __init__(self, connect=True, source=None):
         source = source or find("panda.urdf")
@@ -55,14 +55,14 @@ class Rig:
         self.cycle()
 
     def ask(self, command, payload=b""):
-        """Send a request; return the body of the answer to it, or None."""
+        """Send a request; return the body of the newest answer, or None without an answer."""
         self.number += 1
         head = struct.pack("<III", command, self.number, 12 + len(payload))
         self.server.request(head + payload)
         return self.answer()
 
     def answer(self):
-        """Return the body of the newest answer."""
+        """Return the body of the newest answer, or None without an answer."""
         data, body = self.server.answers(), None
         while data:
             size = struct.unpack_from("<III", data)[2]
@@ -77,7 +77,7 @@ class Rig:
         return self.ask(Request.MOVE, given.tobytes())[0]
 
     def cycle(self, ticks=1, **command):
-        """Advance by a tick, with a command if numbers are given; return the state."""
+        """Run one cycle of `ticks` ticks, with a command if one is given; return the state."""
         q, dq = self.d.qpos[self.arm.qposadr], self.d.qvel[self.arm.dofs]
         qacc = self.d.qacc[self.arm.dofs]
         measured = MeasuredArm(q.copy(), dq.copy(), self.now, qacc.copy(), np.zeros(7))
@@ -230,7 +230,7 @@ def test_torques_act_with_gravity_one_cycle_later(rig):
          "cartesian_motion_generator_start_elbow_invalid"),
     ],
 )  # fmt: skip
-def test_a_wrong_command_raises_the_named_error(rig, move, first, second, error):
+def test_a_wrong_command_raises_the_error_of_its_kind(rig, move, first, second, error):
     assert rig.move(**move) == MoveStatus.STARTED
     rig.cycle(**first)
     if second:
@@ -249,7 +249,7 @@ def test_a_wrong_command_raises_the_named_error(rig, move, first, second, error)
     assert rig.move() == MoveStatus.STARTED
 
 
-def test_the_last_torque_acts_for_a_few_lost_commands_only(rig):
+def test_the_last_torque_acts_only_for_a_few_lost_commands(rig):
     rig.move()
     rig.cycle(tau_J_d=np.full(7, 0.2))
     for _ in range(19):
@@ -416,20 +416,20 @@ def hand_of(rig):
 
 
 def speed_up(rig, name, goal, cycles):
-    """Accelerate a commanded velocity (n,) steadily to a goal."""
+    """Increase the command `name` linearly from 0 to a goal (n,); return the last state."""
     for k in range(cycles + 1):
         state = rig.cycle(**{name: goal * k / cycles})
     return state
 
 
 def jump(rig):
-    """Return the change of the torques in the next cycle [N m]."""
+    """Run a cycle; return the largest change of a torque [N m]."""
     before = rig.now.copy()
     rig.cycle()
     return np.abs(rig.now - before).max()
 
 
-def test_the_end_of_external_torques_does_not_pull_to_the_desired_joints(rig):
+def test_the_end_of_external_torques_does_not_pull_the_arm_to_its_desired_joints(rig):
     rig.move(EXTERNAL, 1)
     speed_up(rig, "dq_c", 0.5 * np.eye(7)[0], 200)
     for k in range(200):
@@ -443,7 +443,7 @@ def test_the_end_of_external_torques_does_not_pull_to_the_desired_joints(rig):
         assert np.abs(rig.d.qvel[:7]).max() < 0.1
 
 
-def test_an_arm_pushed_in_cartesian_impedance_is_held_where_it_is_at_the_end(rig):
+def test_a_pushed_arm_is_held_where_it_is_when_cartesian_impedance_ends(rig):
     rig.ask(Request.SET_COLLISION_BEHAVIOR, np.full(52, 1e5).tobytes())
     rig.ask(Request.SET_CARTESIAN_IMPEDANCE, np.array([100.0] * 3 + [50.0] * 3).tobytes())
     rig.move(1, 1)
@@ -452,7 +452,7 @@ def test_an_arm_pushed_in_cartesian_impedance_is_held_where_it_is_at_the_end(rig
         state = rig.cycle(dq_c=np.zeros(7))
     assert np.abs(state["q_d"] - state["q"]).max() > 0.1
     rig.cycle(dq_c=np.zeros(7), motion_generation_finished=1)
-    assert jump(rig) < 30.0  # the push itself is 20 N with a lever of less than a metre
+    assert jump(rig) < 30.0  # the push itself is a force of 20 N with a lever of less than a metre
 
 
 def test_a_move_waits_until_the_arm_has_braked(rig):
@@ -471,7 +471,7 @@ def test_a_move_waits_until_the_arm_has_braked(rig):
     assert state["robot_mode"] == Mode.MOVE
 
 
-def test_a_move_that_waits_ends_with_stop_move(rig):
+def test_stop_move_ends_a_move_that_waits(rig):
     rig.move(0, 1)
     speed_up(rig, "dq_c", np.eye(7)[0], 200)
     rig.ask(Request.STOP_MOVE)
@@ -542,7 +542,7 @@ def test_settings_do_not_jerk_a_guided_arm(rig):
     assert jump(rig) < 5.0
 
 
-def test_the_user_stop_keeps_errors_and_a_release_without_a_stop_ends_no_motion(rig):
+def test_the_user_stop_keeps_errors_and_releasing_it_again_ends_no_motion(rig):
     rig.move()
     rig.cycle(tau_J_d=np.zeros(7))
     rig.server.press_user_stop(False)
@@ -555,7 +555,7 @@ def test_the_user_stop_keeps_errors_and_a_release_without_a_stop_ends_no_motion(
     assert rig.errors() == ["controller_torque_discontinuity"]
 
 
-def test_the_next_client_gets_no_answer_to_a_recovery_of_the_previous_client(rig):
+def test_a_client_gets_no_answer_to_a_recovery_that_the_last_client_requested(rig):
     rig.move()
     rig.cycle(tau_J_d=np.zeros(7))
     rig.cycle(tau_J_d=np.full(7, 5.0))
@@ -585,7 +585,7 @@ def test_the_first_commanded_elbow_may_be_the_measured_elbow(rig):
     assert rig.cycle()["q_d"][2] == pytest.approx(1e-3, abs=1e-4)
 
 
-def test_the_elbow_must_stay_within_its_deviation(rig):
+def test_the_elbow_must_stay_within_the_path_deviation(rig):
     rig.move(0, 1, deviation=np.array([10.0, 3.0, 1e-4] * 2))
     rig.cycle(dq_c=np.zeros(7))
     rig.d.qpos[rig.arm.qposadr[2]] += 1e-3
@@ -670,7 +670,7 @@ def test_a_body_fixed_to_a_link_belongs_to_the_link(tmp_path):
 
 
 class Hand:
-    """The server of the hand, with fingers that stop at given widths."""
+    """The server of the hand, with simulated fingers that stop at a width [m]."""
 
     def __init__(self, rig, width):
         self.server = GripperServer(rig.arm, print)
@@ -679,7 +679,7 @@ class Hand:
         self.stop(width)
 
     def stop(self, width, cycles=1):
-        """Stop the fingers at a width; return the opening that each finger commands [m]."""
+        """Run with fingers at a width [m]; return how much farther each finger is to open [m]."""
         for _ in range(cycles):
             self.server.observe(np.full(self.fingers, width / 2.0), np.zeros(self.fingers))
             torques = self.server.act()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""In lock-step without a timeout, a box of Universal Robots stops waiting for lost clients."""
+"""A box of Universal Robots in lock-step without a timeout does not wait for lost clients."""
 
 import math
 import socket
@@ -20,7 +20,7 @@ NAMES = ["input_int_register_0", *(f"input_double_register_{k}" for k in range(1
 
 
 def connected():
-    """Return a client of RTDE with a recipe of inputs and a recipe of outputs."""
+    """Return the socket of a client of RTDE that has chosen version 2 of the protocol."""
     client = socket.create_connection((address(), RTDE_PORT), PATIENT)
     client.sendall(packet("V", b"\0\2"))
     return client
@@ -28,7 +28,7 @@ def connected():
 
 @pytest.fixture
 def waiting():
-    """Yield an arm whose box waits for the next servoj of a client, the box, and the client."""
+    """Yield an arm, its box, which waits for the next servoj of a client, and the client."""
     said = []
     with rb.BoxedArm(
         find("ur5_robot.urdf"), [f"ur@{address()}"], patience=math.inf, log=said.append
@@ -44,7 +44,7 @@ def waiting():
             body = struct.pack(">Bi11d", 1, 11, *goal, 0.0, 0.0, 0.002, 0.1, 300.0)
             client.sendall(packet("U", body))
             until(lambda: isinstance(box.robot.motion, ServoJoints) and box.robot.awaits)
-            time.sleep(0.3)  # the box waits for longer than any poll of a socket takes
+            time.sleep(0.3)  # now the box must wait: this is longer than any poll of a socket
             yield arm, box, client
         box.do(box.robot.stop_program).result(PATIENT)
 
@@ -60,12 +60,12 @@ def test_a_program_waits_while_its_client_is_connected(waiting):
     assert ticks(arm) <= before + 1
 
 
-def test_a_box_stops_waiting_if_its_client_dies_and_another_stays(waiting):
+def test_a_box_stops_waiting_if_its_client_dies_although_another_client_stays(waiting):
     arm, box, client = waiting
     before = ticks(arm)
     client.close()
     until(lambda: ticks(arm) > before + 100)
-    assert box.robot.program is not None  # the last command continues, as without lock-step
+    assert box.robot.program is not None  # the last command still acts, as without lock-step
 
 
 def test_a_box_stops_waiting_when_the_user_stop_is_pressed(waiting):

@@ -44,7 +44,7 @@ def test_moves_end_at_their_goals(said, robot):
         found = run("moves")
     for name, (done, error) in found.items():
         assert done, name
-        assert error < 1e-4, name  # the springs of the joints still give way a little
+        assert error < 1e-4, name  # the joints' springs still deflect a little
 
 
 def test_streams_of_commands_give_the_same_motion_twice(said):
@@ -55,13 +55,14 @@ def test_streams_of_commands_give_the_same_motion_twice(said):
     first = found[0]
     assert found[1]["goal"] == first["goal"]  # the motions are equal to the last bit
     assert found[1]["speedj"] == pytest.approx(first["speedj"], abs=1e-4)
-    # the joint moves for 0.5 s at 0.2 rad/s, less the ramp at 1 rad/s^2, and a little until it
-    # stops
+    # the joint moves at 0.2 rad/s for 0.5 s, less the ramp of 1 rad/s^2, and a little farther
+    # until it stops
     assert first["speedj"][5] == pytest.approx(0.2 * 0.5 - 0.2**2 / 2 + 0.002, abs=5e-3)
     assert np.abs(first["speedj"][:5]).max() < 1e-4
     assert first["speedl"][2] == pytest.approx(0.1 * 0.5 - 0.1**2 / (2 * 0.5) + 5e-4, abs=3e-3)
     assert np.abs(first["speedl"][:2]).max() < 1e-3
-    assert 0.0 < first["servoj"][5] < 0.05  # the joint lags behind the last command, which is zero
+    # the joint lags behind the last command, a displacement of zero
+    assert 0.0 < first["servoj"][5] < 0.05
     assert first["torque"] < 1e-6
 
 
@@ -135,7 +136,7 @@ def test_the_watchdog_stops_the_arm_when_a_client_dies(said):
             assert time.monotonic() < give_up
             time.sleep(1e-2)
         assert np.abs(settled(arm).qvel).max() < 1e-3
-        assert run("model")["inverse"] < 1e-6  # the next client is served
+        assert run("model")["inverse"] < 1e-6  # the box serves the next client
 
 
 def test_late_packets_change_no_move(said):

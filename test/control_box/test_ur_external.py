@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The program of ur_client_library on a box of Universal Robots, without sockets."""
+"""A box of Universal Robots runs the program of ur_client_library, without sockets."""
 
 import struct
 
@@ -36,7 +36,7 @@ HOME = np.array(READY)
 
 
 class External(Bench):
-    """A bench that runs the program of ur_client_library."""
+    """A Bench whose robot runs the program of ur_client_library."""
 
     def __init__(self, text, source=None):
         super().__init__(text)
@@ -50,7 +50,7 @@ class External(Bench):
         self.cycle(cycles)
 
     def keep(self, seconds):
-        """Continue a trajectory; return its result, if it ends, and all joints."""
+        """Keep a trajectory alive for a time [s]; return its result (or None) and positions."""
         path = []
         for _ in range(round(seconds / DT)):
             self.say(action("NOOP"))
@@ -95,7 +95,7 @@ def test_older_versions_with_other_names_and_positions_are_read():
 
 
 def test_a_very_long_program_text_is_read_like_a_short_text():
-    """Patterns that backtrack over every letter would not terminate."""
+    """Regular expressions that backtrack at every letter would not end."""
     many = program(more="A_B = " + "*".join(["9"] * 250_000)) + "\n" * 500_000
     assert ExternalScript.read(many) == ExternalScript.read(program())
 
@@ -144,7 +144,7 @@ def test_servoj_follows_the_commands(bench):
         wave = 0.2 * np.sin(np.pi * k / 500) ** 2
         bench.say(message("SERVOJ", [*HOME[:5], HOME[5] + wave]), 2)
     assert isinstance(bench.robot.motion, ServoJoints)
-    # the law of servoj lags by its lookahead
+    # servoj lags by its lookahead time
     assert np.abs(bench.robot.joints.x - HOME).max() < 0.03 * 0.2 * np.pi
     bench.say(message("IDLE"))
     bench.until_rest()
@@ -167,13 +167,15 @@ def test_servoj_without_commands_continues_at_its_speed_until_the_timeout(bench)
 
 def test_a_goal_that_is_too_far_is_ignored(bench):
     bench.say(message("SERVOJ", HOME), 4)
-    bench.say(message("SERVOJ", HOME + np.eye(6)[0] * 0.05), 2)  # this goal would need 25 rad/s
+    # the arm would need 25 rad/s to reach this goal
+    bench.say(message("SERVOJ", HOME + np.eye(6)[0] * 0.05), 2)
     assert "is ignored: joint 0 would have to go from" in bench.said[-1]
     count = len(bench.said)
     for _ in range(500):
         bench.say(message("SERVOJ", HOME + 3.0), 2)
-    assert len(bench.said) == count  # there is only one message in five seconds
-    assert np.abs(bench.robot.joints.x - HOME).max() < 1e-6  # the messages make one log line
+    assert len(bench.said) == count  # the box logs only one message in five seconds
+    # all ignored goals make one line of the log
+    assert np.abs(bench.robot.joints.x - HOME).max() < 1e-6
 
 
 def test_only_the_newest_of_several_commands_counts(bench):
@@ -239,8 +241,8 @@ def test_freedrive_ends_on_request_or_after_its_timeout(bench):
 
 
 @pytest.mark.parametrize("number", [-(2**31), 2**31 - 1])
-def test_a_speed_that_was_not_a_number_stops_the_arm(bench, number):
-    """A client turns NaN into an extreme integer."""
+def test_a_speed_of_nan_stops_the_arm(bench, number):
+    """The client writes NaN as an extreme integer."""
     bench.say(struct.pack(">8i", 1000, *[number] * 6, MODES["SPEEDJ"]), 200)
     assert any("protective stop: " in text for text in bench.said)
     assert bench.robot.program is None
@@ -260,7 +262,7 @@ def test_an_unknown_mode_lets_the_arm_rest_and_is_reported(bench):
     assert bench.robot.joints.v == pytest.approx([0.2] * 6)
 
 
-def test_a_mode_that_the_box_does_not_support_ends_the_program_by_name(text):
+def test_an_unsupported_mode_ends_the_program_with_its_name(text):
     bench = External(text, program(more="MODE_DANCE = 42"))
     bench.say(message(42), 2)
     assert "the box does not support MODE_DANCE" in bench.said[-1]
@@ -327,7 +329,7 @@ def test_movec_is_an_arc(bench, fixed):
     start = arm.tool_pose(HOME, np.eye(4))
     via, goal = pose_of(start), pose_of(start)
     via[:3] += [0.1, 0.1, 0.0]
-    goal[:3] += [0.2, 0.0, 0.0]  # half a circle about the point 0.1 m in front
+    goal[:3] += [0.2, 0.0, 0.0]  # the goal of half a circle about a point 0.1 m in front
     third = (0.1, 1.0, float(fixed))
     result, path = bench.follow(point("MOVEC", goal, via, third))
     assert result == SUCCESS, bench.said
@@ -337,7 +339,7 @@ def test_movec_is_an_arc(bench, fixed):
     assert away[:, 1].max() == pytest.approx(0.1, abs=1e-4)
     end = arm.tool_pose(path[-1], np.eye(4))
     assert end[:3, 3] == pytest.approx(goal[:3], abs=1e-4)
-    turn = np.diag([-1.0, -1.0, 1.0]) if fixed else np.eye(3)  # half a turn about z
+    turn = np.diag([-1.0, -1.0, 1.0]) if fixed else np.eye(3)  # the tool makes half a turn about z
     assert end[:3, :3] == pytest.approx(turn @ start[:3, :3], abs=1e-3)
 
 
@@ -347,7 +349,7 @@ def test_the_speed_of_an_arc_is_read_from_the_fields_of_each_version(old, places
     if old:
         for new, before in (("raw_point[13]", "raw_point[7]"), ("raw_point[14]", "raw_point[13]")):
             source = source.replace(new, before)
-    row = [0] * 20 + [3]  # MOVEC
+    row = [0] * 20 + [3]  # 3 is MOVEC
     row[places[0]], row[places[1]] = 200_000, 900_000
     found = TrajectoryPoint.of(tuple(row), ExternalScript.read(source))
     assert (found.kind, found.velocity, found.acceleration) == ("MOVEC", 0.2, 0.9)
@@ -407,12 +409,12 @@ def test_a_fast_last_point_slows_down_on_the_path(bench):
     v = np.diff(path[:, 5]) / DT
     assert v.min() > -1e-9  # the arm does not pass the end and come back
     assert path[-1] == pytest.approx(end, abs=1e-4)
-    # without slowing down the last point would cause an acceleration of 2500 rad/s^2
+    # at full speed the last point would need an acceleration of 2500 rad/s^2
     assert np.abs(np.diff(v)).max() / DT < 16.0
     assert len(path) > 1100
 
 
-def test_a_first_spline_point_of_time_zero_near_the_arm_is_passed(bench):
+def test_a_first_spline_point_at_time_zero_near_the_arm_is_skipped(bench):
     here = point("SPLINE", HOME + 1e-3, time=0.0, form=CUBIC)
     there = point("SPLINE", HOME + 0.1, time=1.0, form=CUBIC)
     result, path = bench.follow(here, there)
@@ -441,10 +443,12 @@ def test_a_trajectory_with_a_missing_point_fails(bench):
     bench.points.request(point("SPLINE", HOME + 0.1, [0.2] * 6, time=0.5, form=CUBIC))
     result, path = bench.keep(2.0)
     assert result == FAILURE
-    assert len(path) * DT < 0.6  # the arm moves, so the program does not wait
-    assert np.abs(np.diff(path, 2, axis=0)).max() / DT**2 < 5.0  # and the arm brakes smoothly
+    # the arm moved, so the program does not wait for the missing point
+    assert len(path) * DT < 0.6
+    assert np.abs(np.diff(path, 2, axis=0)).max() / DT**2 < 5.0  # the arm brakes smoothly
     bench.reverse.request(action("TRAJECTORY_MODE_RECEIVE", 1))
-    assert bench.keep(2.0)[0] == FAILURE  # if the arm rests, the program waits 0.5 s
+    # while the arm rests, the program waits 0.5 s for the point
+    assert bench.keep(2.0)[0] == FAILURE
 
 
 def test_remaining_points_of_a_cancelled_trajectory_are_dropped(bench):
@@ -454,7 +458,7 @@ def test_remaining_points_of_a_cancelled_trajectory_are_dropped(bench):
     result, path = bench.follow(point("MOVEJ", HOME + 0.01, third=(1.0, 1.0)))
     assert result == SUCCESS
     assert path[-1] == pytest.approx(HOME + 0.01)
-    # the arm did not move towards a stale point
+    # the arm did not move towards a dropped point
     assert path.max(axis=0) == pytest.approx(HOME + 0.01)
 
 
@@ -471,7 +475,7 @@ def test_a_spline_after_a_late_point_begins_where_the_arm_is(bench):
     assert speeds == pytest.approx([0.2] * 100, abs=0.02)
 
 
-def test_a_trajectory_is_cancelled(bench):
+def test_a_client_can_cancel_a_trajectory(bench):
     points = [point("MOVEJ", HOME + 0.1 * k, time=1.0) for k in range(1, 5)]
     bench.reverse.request(action("TRAJECTORY_MODE_RECEIVE", 4))
     for one in points:
@@ -503,7 +507,7 @@ def test_an_endless_trajectory_ends_on_a_message_of_the_client(bench):
     result, path = bench.keep(2.0)
     assert result == SUCCESS
     assert path[-1] == pytest.approx(goals[-1], abs=1e-6)
-    bench.reverse.request(action("TRAJECTORY_MODE_STREAM_END", 77))  # no stream is active
+    bench.reverse.request(action("TRAJECTORY_MODE_STREAM_END", 77))  # no stream is active now
     bench.cycle(10)
     assert bench.follow(point("MOVEJ", HOME, third=(1.0, 1.0)))[0] == SUCCESS
 
@@ -578,7 +582,7 @@ def test_force_mode_moves_the_tool_until_it_is_ended(bench):
 
 
 def pushed(bench, force):
-    """Apply a force to the tool in the axes of the base."""
+    """Run a cycle in which a force [N] in the axes of the base acts on the tool."""
     J = bench.robot.sensing.at.J
     effort = bench.robot.sensing.gravity - J[:3].T @ np.array(force)
     x, v = bench.robot.joints.x, bench.robot.joints.v
@@ -644,7 +648,7 @@ def test_the_box_waits_for_a_command_that_answers_a_state(bench):
     bench.say(message("SPEEDJ", [0.1] * 6))
     bench.robot.told = True
     assert bench.robot.awaits
-    bench.robot.told = False  # no state was sent, so no command will come
+    bench.robot.told = False  # no state was sent, so the client sends no command
     assert not bench.robot.awaits
     bench.robot.told = True
     bench.reverse.request(message("SPEEDJ", [0.1] * 6))
@@ -666,10 +670,10 @@ def test_the_box_does_not_wait_for_a_client_whose_program_ends(bench):
 def test_time_may_be_stopped_while_the_program_waits_for_a_message(bench):
     bench.say(message("IDLE", timeout=0.3), 120)
     assert bench.robot.rests
-    bench.robot.clock += 0.1  # only the clock advances, as if time were paused
+    bench.robot.clock += 0.1  # only the box's clock advances, as if simulated time were paused
     assert not bench.program.has_work(bench.robot)
     bench.robot.clock += 0.1
-    assert bench.program.has_work(bench.robot)  # the timeout has passed
+    assert bench.program.has_work(bench.robot)  # the timeout of the message has passed
     bench.cycle()
     assert bench.robot.program is None
 

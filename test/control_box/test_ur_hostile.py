@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A box of Universal Robots continues with finite torques after any input of a client."""
+"""Whatever a client sends, a box of Universal Robots goes on, with finite torques."""
 
 import functools
 import select
@@ -59,7 +59,7 @@ FAILURES = {"request": ZeroDivisionError("a request"), "report": struct.error("a
 
 
 class Failing:
-    """A session that fails with an unusual error."""
+    """A session whose methods raise exceptions that no code expects."""
 
     is_full = False
 
@@ -126,14 +126,14 @@ def test_an_invalid_pose_is_refused(bench, call, pose):
 
 
 def commanded(bench, number, *numbers, integer=0):
-    """Let a control script execute a command with numbers."""
+    """Start a control script, and let it execute command `number` with arguments `numbers`."""
     start_program(bench.robot, CONTROL.format(offset=0, path=""))
     bench.cycle()
     commands(bench, number, *numbers, integer=integer)
 
 
 def commands(bench, number, *numbers, integer=0):
-    """Let the running control script execute a command."""
+    """Let the running control script execute command `number` with arguments `numbers`."""
     signals = bench.robot.signals
     signals.in_double[: len(numbers)], signals.in_int[:2] = numbers, (number, integer)
     signals.written[0] += 1
@@ -149,7 +149,7 @@ def test_a_gravity_above_the_bound_is_refused(bench, gravity):
     assert (bench.robot.arm.gravity == before).all()
 
 
-@pytest.mark.parametrize("number", [29, 52, 6, 2, 3])  # commands with a pose
+@pytest.mark.parametrize("number", [29, 52, 6, 2, 3])  # numbers of commands with a pose
 def test_an_extremely_large_rotation_is_refused(bench, number):
     commanded(bench, number, 0.0, 0.0, 0.0, 1e200, 0.0, 0.0, 0.5, 0.5)
     assert "is not a pose" in bench.said[-1]
@@ -193,7 +193,7 @@ def test_any_exception_in_a_program_ends_the_program(bench, program, monkeypatch
     assert "ends: ZeroDivisionError('of the program')" in bench.said[-1]
 
 
-def test_a_path_of_the_smallest_length_takes_no_time():
+def test_a_motion_of_the_smallest_length_takes_no_time():
     assert Profile(5e-324, 1.0, 999.0).duration == 0.0
 
 
@@ -234,7 +234,7 @@ def test_at_most_20_calls_of_a_path_run_in_a_tick(bench):
         out = bench.robot.signals.out_int
         seen.append((int(out[3:].max()), int(out[0])))
     assert seen[:2] == [(22, 1), (42, 1)]
-    assert seen[2] == (47, 2)  # the operation is done
+    assert seen[2] == (47, 2)  # the script reports that the command is done
 
 
 @pytest.mark.parametrize("form", ["row", "path"])
@@ -262,7 +262,7 @@ def test_no_joint_passes_its_limit_when_a_faster_joint_brakes(bench, side):
         robot.act()
         most = max(most, side * (robot.joints.x[3] - limit))
     assert "joint 3 is beyond its limit" in bench.said[0]
-    # the joint stops within the distance of a cycle
+    # the joint stops at most the distance of one cycle before its limit
     assert -2.0 * DT < most <= 1e-9
 
 
@@ -303,12 +303,12 @@ def test_the_arm_is_held_in_a_pause_of_direct_torque(bench):
     bench.cycle()
     assert bench.robot.awaits
     bench.robot.paused = True
-    assert not bench.robot.awaits  # in lock-step a pause does not wait for a command
+    assert not bench.robot.awaits  # a paused box in lock-step waits for no command
     moved = np.add(READY, [2e-3, 0, 0, 0, 0, 0])
     bench.robot.observe(measured(moved))
     torques = bench.robot.act()
     s = bench.robot.sensing.at
-    spring = -(STIFF**2) * s.M[0, 0] * 2e-3  # the arm is back where the pause began
+    spring = -(STIFF**2) * s.M[0, 0] * 2e-3  # the arm is held where the pause began
     found = torques.at(s.q, s.dq) - bench.robot.sensing.gravity
     assert found == pytest.approx([spring, 0, 0, 0, 0, 0], rel=1e-9, abs=1e-9)
     bench.robot.observe(measured(np.add(READY, [0.11, 0, 0, 0, 0, 0])))
@@ -386,7 +386,7 @@ def test_a_flood_of_messages_is_cut(bench):
     assert "the log leaves out the others" in bench.said[-1]
     assert len(bench.robot.messages) == MOST_MESSAGES
     bench.robot.protective_stop("a test")
-    # messages about earlier commands may precede this message
+    # there may be earlier messages about other commands
     assert "protective stop: a test" in bench.said[-1]
     bench.robot.clock += 1.0
     start_program(bench.robot, "x")
@@ -407,7 +407,7 @@ def test_a_long_line_is_cut_in_the_log(bench):
 
 
 @pytest.mark.parametrize("way", ["popup", "addToLog", "message", "textmsg"])
-def test_control_characters_of_a_client_stay_on_their_line_of_the_log(bench, way):
+def test_control_characters_from_a_client_start_no_new_line_in_the_log(bench, way):
     words = "a\x1b[2J\rERROR all is lost"
     if way == "message":
         bench.client().request(packet("M", b"\0" + words.encode()))
@@ -420,7 +420,8 @@ def test_control_characters_of_a_client_stay_on_their_line_of_the_log(bench, way
     assert "\\x1b[2J" in bench.said[-1]
 
 
-@pytest.mark.parametrize("number", [9, 11, 66, 41, 18])  # speedj, servoj, torque, jog, teach
+# numbers of speedj, servoj, torque, jog, teach
+@pytest.mark.parametrize("number", [9, 11, 66, 41, 18])
 def test_a_stream_replaces_an_asynchronous_path(bench, number):
     goals = [[x, *READY[1:]] for x in (0.5, 1.0)]
     path = "".join(f"        movej({goal}, a=1, v=1)\n" for goal in goals)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The laws of motions of a box of Universal Robots agree with closed forms."""
+"""The motions of a box of Universal Robots agree with closed forms."""
 
 import math
 
@@ -39,7 +39,7 @@ def course(arm):
 
 
 def run(move, course, most=20000):
-    """Run a motion to its end; return positions and velocities, (n, 6)."""
+    """Run a motion to its end (`most` cycles at most); return positions and velocities (n, 6)."""
     x, v = [], []
     for _ in range(most):
         done = move.step(course)
@@ -70,7 +70,7 @@ def test_movej_moves_all_joints_together(course):
     x, v = run(JointMove(np.array(READY), goal, 0.5, 1.0), course)
     assert x[-1] == pytest.approx(goal, abs=1e-12)
     assert len(x) == pytest.approx((0.4 / 0.5 + 0.5 / 1.0) / DT, abs=2)
-    assert v[:, 0].max() == pytest.approx(0.5, rel=1e-6)  # the leading joint
+    assert v[:, 0].max() == pytest.approx(0.5, rel=1e-6)  # this joint moves farthest
     share = (x - READY)[:, [0, 1, 2, 4, 5]] / (goal - READY)[[0, 1, 2, 4, 5]]
     assert np.abs(share - share[:, :1]).max() < 1e-9
     assert course.joints.v == pytest.approx(np.zeros(6))
@@ -142,7 +142,7 @@ def test_speedl_moves_the_tool(course):
 
 @pytest.mark.parametrize(("gain", "lookahead"), [(300.0, 0.1), (100.0, 0.03), (2000.0, 0.2)])
 def test_servoj_is_a_damped_spring(course, gain, lookahead):
-    """A step of 0.01 rad follows the oscillator with w^2 = gain, 2 z w = gain lookahead."""
+    """The step response is that of an oscillator with w^2 = gain and 2 z w = gain lookahead."""
     move, step = ServoJoints(), 0.01
     goal = np.add(READY, [step, 0, 0, 0, 0, 0])
     x = []
@@ -154,5 +154,5 @@ def test_servoj_is_a_damped_spring(course, gain, lookahead):
     w = math.sqrt(gain)
     p, q = np.roots([1.0, gain * lookahead, w * w]).astype(complex)
     exact = 1.0 + ((q * np.exp(p * t) - p * np.exp(q * t)) / (p - q)).real
-    assert np.array(x) == pytest.approx(exact, abs=0.06)  # tolerance: the cycle of 1 ms
+    assert np.array(x) == pytest.approx(exact, abs=0.06)  # the cycle of 1 ms limits the accuracy
     assert (np.array(x).max() > 1.05) == (gain * lookahead < 1.2 * w)

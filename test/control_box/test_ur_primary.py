@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""States and commands at the primary interface of a box of Universal Robots."""
+"""The primary interface of a box of Universal Robots sends states and takes commands."""
 
 import socket
 import struct
@@ -57,7 +57,7 @@ def test_the_primary_packet_has_the_joints_the_tool_and_the_limits_of_the_arm(be
 
 
 def flags(robot):
-    """Return power, emergency stop, protective stop, and the mode."""
+    """Return whether the robot has power, an emergency stop, a protective stop; and its mode."""
     numbers = struct.unpack(">Q7?BB3dB", parts(robot)[primary.MODE])
     return *numbers[3:6], numbers[8]
 
@@ -80,7 +80,7 @@ def test_commands_at_the_primary_interface_switch_the_arm(bench):
     assert flags(r)[2]
     r.messages = []
     start_program(r, "set unlock protective stop\n")
-    assert r.safety == SafetyMode.PROTECTIVE_STOP  # it is too early to unlock the stop
+    assert r.safety == SafetyMode.PROTECTIVE_STOP  # the stop cannot be unlocked yet
     (said,) = r.messages
     assert said.startswith("'set unlock protective stop' is refused: Cannot unlock")
     r.clock += 6.0
@@ -107,7 +107,7 @@ def test_a_client_gets_the_version_and_then_states_while_time_is_stopped():
             kind, body = package(stream)
             assert kind == primary.STATE
             stamps.append(struct.unpack(">Q", dict(packages(body))[primary.MODE][:8])[0] * 1e-6)
-    # a step of 2 ms is added
+    # a state can come one step of 2 ms later
     assert np.diff(stamps) == pytest.approx(primary.STATES_EVERY, abs=3e-3)
 
 

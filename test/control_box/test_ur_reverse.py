@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A box of Universal Robots calls the servers of a client back over sockets, in lock-step."""
+"""A box of Universal Robots in lock-step connects to the servers of its client over sockets."""
 
 import contextlib
 import socket
@@ -40,7 +40,7 @@ HOME = np.array(READY)
 
 
 class Rtde:
-    """A client that reads joints at 500 Hz."""
+    """A client of RTDE that reads states at 500 Hz."""
 
     def __init__(self):
         self.socket = socket.create_connection((address(), RTDE_PORT), PATIENT)
@@ -55,7 +55,7 @@ class Rtde:
         return kind, self._file.read(size - 3)
 
     def state(self):
-        """Return the next state: time, joints, and the state of the program."""
+        """Return the time, the joint positions and the state of the program in the next state."""
         kind, body = self._packet()
         while kind != ord("U"):
             kind, body = self._packet()
@@ -81,7 +81,7 @@ def upload(text):
 
 @contextlib.contextmanager
 def driven(said, **more):
-    """Yield a box, and a client whose program the box runs."""
+    """Yield a box, and a Driver whose program the box runs; `more` goes to BoxedArm."""
     with boxed(said, **more) as box, Driver(address()) as driver:
         upload(driver.program)
         driver.accept()
@@ -89,7 +89,7 @@ def driven(said, **more):
 
 
 def swung(driver, rtde, steps=300):
-    """Swing a joint by servoj in answer to states."""
+    """Swing the last joint: answer each of some states with a servoj."""
     start = rtde.state()[1]
     for k in range(steps):
         goal = start.copy()
@@ -110,13 +110,13 @@ def test_a_stream_of_commands_gives_the_same_motion_twice(said):
             found.append(np.array(path))
             driver.reverse.sendall(message("STOPPED"))
             until(lambda box=box: box.robot.program is None)
-            assert driver.reverse.recv(1) == b""  # the client sees that its program has ended
+            assert driver.reverse.recv(1) == b""  # the box has closed the client's connection
             rtde.close()
     first, second = (path[np.argmax(path[:, 5] > 1e-3) :] for path in found)
-    same = min(len(first), len(second), 590)  # compare most of the 600 ticks
+    same = min(len(first), len(second), 590)  # most of the 600 ticks are compared
     assert same > 500
     assert first[:same, 5].max() > 0.15
-    # the arm is still coming to rest when the stream begins, after a number of ticks that varies
+    # the arm is still settling when the stream begins, and the number of ticks until then varies
     np.testing.assert_allclose(first[:same], second[:same], rtol=0.0, atol=1e-15)
 
 
@@ -197,7 +197,7 @@ def test_a_reboot_disconnects_the_client_and_stops_the_arm(said):
             second.accept()
 
 
-def test_a_missing_server_of_a_client_is_reported(said, monkeypatch):
+def test_an_unreachable_server_of_a_client_is_reported(said, monkeypatch):
     monkeypatch.setattr("rbdyn_ros.control_box.sockets.DIAL", 0.3)
     with boxed(said) as box, socket.create_server((address(), 0)) as server:
         port = server.getsockname()[1]
@@ -209,14 +209,14 @@ def test_a_missing_server_of_a_client_is_reported(said, monkeypatch):
 
 
 @pytest.mark.parametrize("host", ["192.0.2.1", "example.org", "", "1.2.3"])
-def test_a_box_on_the_loopback_calls_no_other_machine(host):
+def test_a_box_on_the_loopback_connects_to_no_other_machine(host):
     links, called = ReverseLinks("127.0.0.1", print), ExternalControl.read(program(host))
     links.follow(called)
     assert "is not an address that this box may call" in called.unreachable
     assert not links.ends
 
 
-def test_a_box_that_listens_elsewhere_calls_other_machines():
+def test_a_box_on_another_address_connects_to_other_machines():
     links, called = ReverseLinks("192.0.2.7", print), ExternalControl.read(program("192.0.2.1"))
     links.follow(called)
     assert not called.unreachable
@@ -259,7 +259,7 @@ def test_a_dead_link_ends_the_program_by_its_timeout(said):
         assert any("no message has come by the reverse interface for 0.1 s" in one for one in said)
 
 
-def test_a_client_serves_its_program_when_the_user_presses_play(said, monkeypatch):
+def test_a_box_fetches_the_program_from_its_client_when_the_user_presses_play(said, monkeypatch):
     sender = socket.create_server((address(), 0))
     with boxed(said) as box, Driver(address()) as driver, sender:
         sender.settimeout(PATIENT)
@@ -317,7 +317,7 @@ def test_a_refused_connection_is_tried_again(monkeypatch):
     end.close()
 
 
-def test_no_client_is_called_after_a_reboot(monkeypatch):
+def test_a_box_connects_to_no_client_after_a_reboot(monkeypatch):
     monkeypatch.setattr("rbdyn_ros.control_box.sockets.DIAL_AGAIN", 0.0)
     with socket.create_server((address(), 0)) as server:
         where = server.getsockname()

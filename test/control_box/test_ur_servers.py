@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The servers of a box of Universal Robots without sockets: RTDE, dashboard, programs."""
+"""RTDE, dashboard and programs of a box of Universal Robots are tested without sockets."""
 
 import struct
 
@@ -56,7 +56,7 @@ def measured(q=READY, dq=None, **more):
 
 
 class Bench:
-    """A robot whose joints follow at once."""
+    """A UrRobot whose joints are where it commanded them in the last cycle."""
 
     def __init__(self, text):
         m = equipped(rb.load_urdf(text), ["ur"])
@@ -93,7 +93,7 @@ def packet(command, body=b""):
 
 
 def ask(session, command, body=b""):
-    """Send a packet; return the body of the answer."""
+    """Send an RTDE packet to a session; return the body of the answer."""
     session.request(packet(command, body))
     answer = session.answers()
     assert answer[2] == ord(command)
@@ -144,7 +144,7 @@ def test_packets_arrive_at_their_frequency(bench):
     assert [bool(client.report()) for _ in range(9)] == [True, *[False] * 3] * 2 + [True]
 
 
-def test_version_1_of_rtde_has_no_frequency_and_no_number_of_the_recipe(bench):
+def test_version_1_of_rtde_has_no_frequency_and_no_recipe_number(bench):
     client = bench.client()
     assert ask(client, "O", b"timestamp") == b"DOUBLE"
     ask(client, "S")
@@ -183,7 +183,7 @@ def test_inputs_of_rtde_reach_the_robot(bench):
     client.request(packet("U", bytes([2, 0b0110, 0b1111])))
     assert signals.digital_out == 0b0110
     client.request(packet("U", struct.pack(">BIdd?", 1, 1, np.nan, 8.5, False)))
-    assert (signals.slider, signals.in_double[5]) == (0.25, 7.5)  # the values are unchanged
+    assert (signals.slider, signals.in_double[5]) == (0.25, 7.5)  # the inputs keep their values
     assert any("not finite" in text for text in bench.said)
 
 
@@ -233,7 +233,7 @@ def test_the_type_of_every_input_is_known():
 # programs
 
 
-def test_programs_in_a_stream_of_bytes_are_separated():
+def test_a_stream_of_bytes_is_split_into_programs():
     cutter = ProgramCutter()
     program = "def a():\n  if True: # comment\n    sync()\n  end\nend"
     data = f"\n{program}\nmovej([0,0,0,0,0,0])\ndef b():\nend\n".encode()
@@ -284,7 +284,7 @@ end"""
         ),
     ],
 )
-def test_an_unknown_program_is_refused_with_its_first_line(bench, program, reason):
+def test_the_error_about_an_unknown_program_quotes_its_first_line(bench, program, reason):
     start_program(bench.robot, program)
     assert bench.robot.program is None
     assert program.splitlines()[0] in bench.said[-1]
@@ -385,7 +385,7 @@ def test_the_user_stop_switches_the_power_off(bench):
 
 def test_a_large_force_on_the_tool_causes_a_protective_stop(bench):
     wrench = np.array([0.0, 0.0, 200.0, 0.0, 0.0, 0.0])
-    for _ in range(200):  # the observer's time constant is 10 ms
+    for _ in range(200):  # the observer of the force has a time constant of 10 ms
         bench.robot.act()
         s = bench.robot.sensing
         bench.robot.observe(measured(effort=s.gravity - s.at.J.T @ wrench))

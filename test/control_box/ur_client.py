@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A client of ur_rtde: run by test_ur_client.py in a process of its own.
+"""A client that uses ur_rtde; test_ur_client.py runs it in a process of its own.
 
-Usage: ur_client.py ADDRESS TASK; prints a JSON object.
+Usage: ur_client.py ADDRESS TASK. It prints a JSON object.
 """
 
 import json
@@ -19,7 +19,7 @@ ADDRESS = sys.argv[1]
 
 
 def until(condition, patience=60.0):
-    """Wait for a condition of the state, with a time limit."""
+    """Wait until a function returns True; fail after `patience` [s]."""
     give_up = time.monotonic() + patience
     while not condition():
         assert time.monotonic() < give_up
@@ -32,13 +32,13 @@ def connected():
 
 
 def settled(state):
-    """Wait until the joints rest, as reported by the box."""
+    """Wait until the box reports joints at rest; return their positions."""
     until(lambda: np.abs(state.getActualQd()).max() < 1e-3)
     return np.array(state.getActualQ())
 
 
 def moves():
-    """Move joints and tool; return the distances to the goals."""
+    """Move joints and tool; return for each move its success and the distance to its goal."""
     c, state = connected()
     start = settled(state)
     goal = np.add(start, [0.3, 0.2, -0.2, 0.1, 0.1, 0.4])
@@ -57,7 +57,7 @@ def moves():
 
 
 def joints():
-    """Move the joints; return the final positions that RTDE reports."""
+    """Move the joints; return the success and the final positions that RTDE reports."""
     c, state = connected()
     goal = np.add(settled(state), [0.3, 0.2, -0.2, 0.1, 0.1, 0.4])
     return {"done": c.moveJ(goal.tolist(), 1.05, 1.4), "q": settled(state).tolist()}
@@ -73,7 +73,7 @@ def tool_gap(state, pose):
 
 
 def streams():
-    """Stream commands of each kind; return the motion of the joints."""
+    """Stream commands of each kind; return the displacements that they cause."""
     c, state = connected()
     start = settled(state)
     for k in range(200):
@@ -100,11 +100,12 @@ def streams():
 
 
 def model():
-    """Return the kinematics and dynamics that the controller computes."""
+    """Return kinematics and dynamics of a posture as the controller computes them."""
     c, state = connected()
     c.setTcp([0.0, 0.0, 0.1, 0.0, 0.0, 0.3])
     q, told = settled(state), np.array(c.getForwardKinematics())
-    until(lambda: gap(np.array(state.getActualTCPPose()), told) < 1e-3)  # states arrive later
+    # a state with the new TCP arrives later
+    until(lambda: gap(np.array(state.getActualTCPPose()), told) < 1e-3)
     pose = state.getActualTCPPose()
     M, J = (np.reshape(x, (6, 6), "F").tolist() for x in (c.getMassMatrix(), c.getJacobian()))
     inverse = c.getInverseKinematics(pose, (q + 0.1).tolist())
@@ -118,7 +119,7 @@ def model():
 
 
 def force():
-    """Push down until the force is reached; then start freedrive."""
+    """Push down with 20 N for 3 s, then start freedrive; return the force and the drift."""
     c, state = connected()
     c.zeroFtSensor()
     began = state.getTimestamp()
@@ -176,7 +177,7 @@ def dashboard():
 
 
 def stopped():
-    """Command a joint beyond its limit, unlock the arm and continue."""
+    """Move a joint to its limit until the arm stops; unlock the arm and move again."""
     d = dashboard_client.DashboardClient(ADDRESS)
     d.connect()
     c, state = connected()
@@ -184,10 +185,10 @@ def stopped():
         began = c.initPeriod()
         c.speedJ([0, 0, 2.5, 0, 0, 0], 10.0, 0.002)
         c.waitPeriod(began)
-    # this is a connection of its own, whose states arrive later
+    # the control interface has its own connection, whose states arrive later
     until(lambda: not c.isProgramRunning())
     found = {"mode": d.safetymode(), "q": state.getActualQ()[2]}
-    c.speedStop()  # the connection clears the register of the command
+    c.speedStop()  # this clears the register of the command
     try:
         d.unlockProtectiveStop()
     except Exception as error:  # noqa: BLE001 - of the client
@@ -204,7 +205,7 @@ def stopped():
 
 
 def die():
-    """End the process during a motion with a watchdog."""
+    """End this process during a motion with a watchdog."""
     c, _ = connected()
     c.setWatchdog(10.0)
     for _ in range(100):
@@ -215,4 +216,4 @@ def die():
 
 if __name__ == "__main__":
     print(json.dumps(globals()[sys.argv[2]]()), flush=True)
-    os._exit(0)  # the client takes seconds to close
+    os._exit(0)  # closing the client would take seconds

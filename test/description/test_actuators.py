@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The joints with an actuator, and the places where its force acts."""
+"""Actuators of a Description act on chosen dofs, and bad actuators are refused."""
 
 import math
 from dataclasses import replace
@@ -56,7 +56,7 @@ def test_valid_actuation_is_not_changed(given):
     assert checked.findings == ()
 
 
-def test_an_array_is_accepted_as_a_transmission():
+def test_a_transmission_may_be_an_array():
     assert joint(transmission=np.array([PUSH])) == joint(transmission=(PUSH,))
     check(system(joint(transmission=np.array([PUSH]))))
 

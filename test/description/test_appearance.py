@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Shapes, colours and meshes are read from `<visual>` and `<collision>`; mistakes do not raise."""
+"""`<visual>` and `<collision>` give shapes, colours and meshes; broken elements give warnings."""
 
 from xml.etree import ElementTree as ET
 
@@ -30,7 +30,7 @@ def visual(shape=BOX, more="", kind="visual"):
 
 
 def robot(*parts, materials=""):
-    """Return a URDF whose parts are on lines 2, 3, ... of link 'a'."""
+    """Return a URDF in which the parts of link 'a' are on lines 2, 3, ..."""
     head = f'<robot name="r" version="1.1">{materials}<link name="a">'
     return "\n".join([head, *parts, "</link></robot>"])
 
@@ -41,7 +41,7 @@ def mesh(name, scale="1 1 1"):
 
 @pytest.fixture
 def folder(tmp_path):
-    """Make a ROS package `pack` with meshes/m.stl and a folder urdf/; return that folder."""
+    """Make a ROS package `pack` with meshes/m.stl and a folder urdf/; return urdf/."""
     (tmp_path / "pack/urdf").mkdir(parents=True)
     (tmp_path / "pack/meshes").mkdir()
     (tmp_path / "pack/package.xml").write_text("<package><name>pack</name></package>")
@@ -97,7 +97,7 @@ def colors(*materials, named=NAMED):
         ('<material name=""><color rgba="0 0 1 .5"/></material>', BLUE),
         ('<material><color rgba="0 0 1 0.5"/></material>', BLUE),
         ('<material name="blue"><color rgba="0 0 1 0.5"/></material>', BLUE),
-        # the first material of a name is used, as in urdfdom
+        # of two materials with one name the first is used, as in urdfdom
         ('<material name="red"><color rgba="0 0 1 0.5"/></material>', RED),
         ('<material name="x"><texture filename="/etc/passwd"/></material>', None),
         ('<material name="x"><texture filename="a.png"/><color rgba="1 0 0 1"/></material>', RED),
@@ -298,7 +298,7 @@ def test_the_links_are_frames_of_the_model():
 
 @robots.needs_robots
 def test_every_visual_and_collision_of_the_real_robots_is_read():
-    """All meshes but 20 of one robot, in a format of OGRE, can be read."""
+    """Only 20 meshes, of one robot and in a format of OGRE, cannot be read."""
     lost = {}
     for path in robots.FILES:
         read, root = read_appearance(path), ET.parse(path).getroot()
@@ -316,7 +316,7 @@ def test_every_visual_and_collision_of_the_real_robots_is_read():
     "name", ["ur5_robot.urdf", "panda.urdf", "talos_reduced.urdf", "kinova.urdf"]
 )
 def test_pinocchio_reads_the_same_visuals(name):
-    """Number, poses and colours agree with urdfdom, which reads in single precision."""
+    """Count, poses and colours agree with Pinocchio, whose urdfdom reads single precision."""
     pin = pytest.importorskip("pinocchio")
     path = robots.find(name)
     read, model = read_appearance(path), pin.buildModelFromUrdf(str(path))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Broken <visual> and <collision> elements are errors of `rbdyn check`, not of loading."""
+"""Broken <visual> and <collision> elements are errors in `rbdyn check`, but not when loading."""
 
 import pytest
 
@@ -21,7 +21,7 @@ def material(inner, name=' name="m"'):
     return f"{BOX}<material{name}>{inner}</material>"
 
 
-#: Content of a broken element, and the code of its error.
+#: The content of a broken element, and the code of the error.
 BROKEN = {
     "nothing": ("", "missing-element"),
     "no shape": (shape(""), "missing-element"),
@@ -68,7 +68,7 @@ def errors(text, **options):
 
 @pytest.fixture
 def folder(tmp_path):
-    (tmp_path / "a.stl").write_bytes(b"")  # meshes are not opened
+    (tmp_path / "a.stl").write_bytes(b"")  # the check does not open meshes
     return tmp_path
 
 

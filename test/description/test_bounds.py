@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Numbers of robot files have allowed ranges, and robots at the ends of the ranges stay finite."""
+"""Numbers in robot files have allowed ranges, at whose ends robots stay finite."""
 
 import math
 
@@ -44,7 +44,7 @@ URDF = """<robot name="r"><link name="base"/>
   <mimic joint="j" multiplier="{ratio}" offset="{offset}"/></joint>
 </robot>"""
 
-#: The quantity of each number of the arm, and the line of its element.
+#: For each number of the arm: its quantity, and the line of its element.
 OF_URDF = {
     "mass": ("mass", 2),
     "ixx": ("inertia", 2),
@@ -65,7 +65,7 @@ OF_URDF = {
 
 
 def with_number(name, number):
-    """Return the arm with one number, in place of the first of a vector."""
+    """Return the arm's URDF with one number changed (in a vector the first)."""
     old = ARM[name].split()
     sign = "-" if name == "lower" else ""
     return URDF.format(**{**ARM, name: " ".join([f"{sign}{number!r}", *old[1:]])})
@@ -95,10 +95,10 @@ def test_limits_out_of_range_are_repaired_to_no_limit():
     described = robot_files.read(text, strict=False)
     assert described.joints[0].limit.effort == math.inf
     assert [f.code for f in described.findings if f.severity == "warning"] == ["out-of-range"]
-    robot_files.read(with_number("upper", 1e16))  # SDF writes 1e16 for an absent limit
+    robot_files.read(with_number("upper", 1e16))  # in SDF, 1e16 means no limit
 
 
-def test_ratios_of_a_chain_of_mimic_joints_multiply():
+def test_the_product_of_ratios_in_a_chain_of_mimic_joints_has_a_range():
     ends = '<parent link="l{0}"/><child link="l{1}"/><axis xyz="0 0 1"/>'
     follow = '<mimic joint="j{0}" multiplier="1000"/>'
     joints = "".join(
@@ -113,7 +113,7 @@ def test_ratios_of_a_chain_of_mimic_joints_multiply():
 HEAD = "rbdyn_mechanism: 1\nbase: g\nlinks: {b: {mass: 1, inertia: [1, 1, 1, 0, 0, 0]}}\n"
 JOINT = "joints: {{j: {{type: {0}, parent: g, child: b{1}}}}}\n"
 HINGE = JOINT.format("revolute", "")
-#: Mechanisms with a number N that is too large, and the elements of their findings.
+#: Mechanisms with a number N, and the elements that findings name if N is too large.
 MECHANISMS = {
     "shape": ("links: {b: {sphere: {radius: N, density: 1}}}\n" + HINGE, "link 'b'"),
     "density": ("links: {b: {sphere: {radius: 1, density: N}}}\n" + HINGE, "link 'b'"),

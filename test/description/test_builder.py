@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Systems built in Python, part by part."""
+"""Systems can be built in Python, part by part."""
 
 import math
 from dataclasses import replace
@@ -163,7 +163,7 @@ def test_points_and_welds_close_loops():
     )
     m = rb.build(builder)
     assert m.loop_names[-2:] == ("p", "w")
-    assert m.graph.N_L == 3  # the weld is a chord, so its bodies are not merged
+    assert m.graph.N_L == 3  # the weld closes a loop, so its bodies are not merged
 
 
 def test_the_builder_adds_actuators():

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`<collision>` elements: their geometries, refused mistakes, and contact that is off."""
+"""`<collision>` elements become geometries if contact is wanted, and bad elements are refused."""
 
 import math
 
@@ -33,7 +33,7 @@ MASS = (
 
 
 def robot(*collisions):
-    """Return a URDF with collisions on lines 2, 3, ... of link 'a', which hangs on 'root'."""
+    """Return a URDF with collisions of link 'a', the child of 'root', on lines 2, 3, ..."""
     lines = "\n".join(collisions)
     return (
         '<robot name="r" version="1.1"><link name="root"/>'
@@ -312,7 +312,7 @@ def test_unknown_floating_bases_are_refused(value, hint):
     ids=["families", "all"],
 )
 def test_every_real_robot_is_read_with_all_its_meshes(paths, number):
-    """No mesh is missing or broken."""
+    """No mesh in these files is missing or broken."""
     read = 0
     for path in paths:
         description = robot_files.read(path, strict=False, contact=True)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Valid constraints between bodies are accepted, and each mistake is refused."""
+"""Valid constraints between bodies are accepted, and invalid constraints are refused."""
 
 import math
 from dataclasses import replace
@@ -108,7 +108,7 @@ def test_bad_lengths_are_refused(changes, refusal):
         check(system(replace(ROD, **changes)))
 
 
-def test_an_open_band_may_end_at_its_first_body():
+def test_an_open_band_may_end_at_the_body_where_it_begins():
     check(system(replace(BAND, links=("a", "b", "a"), closed=False)))
 
 
@@ -200,7 +200,8 @@ def test_names_are_unique_among_constraints():
         check(system(ROD, replace(GEAR, name="rod")))
     with refused(DescriptionError, "duplicate-name", "constraint 'rod'", line=5):
         check(system(replace(ROD, line=3), replace(GEAR, name="rod", line=5)))
-    check(system(replace(GEAR, name="ja")))  # a joint of the tree is named by its own kind
+    # a joint of the tree may have the name of a constraint
+    check(system(replace(GEAR, name="ja")))
 
 
 def test_a_fixed_joint_can_close_a_loop_between_two_bodies():

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Collision meshes are divided into convex parts by coacd; some meshes cannot be divided."""
+"""coacd divides collision meshes into convex parts; some meshes cannot be divided."""
 
 import sys
 
@@ -17,7 +17,7 @@ QUADS = [(0, 1, 4, 5), (1, 2, 3, 4), (0, 5, 6, 7)]
 
 
 def fork(open_at=0):
-    """Return the OBJ of a fork with two prongs and volume 7, without its last triangles."""
+    """Return the OBJ of a fork with volume 7, without the last `open_at` triangles."""
     corners = [(*x, z) for z in (0, 1) for x in FORK]
     quads = [q[::-1] for q in QUADS] + [tuple(c + 8 for c in q) for q in QUADS]
     quads += [(k, (k + 1) % 8, (k + 1) % 8 + 8, k + 8) for k in range(8)]
@@ -72,7 +72,7 @@ def test_a_fork_keeps_the_room_between_its_prongs(robot, scale, size):
     assert sum(hull.volume for hull in hulls) == pytest.approx(7.0 * abs(np.prod(size)), rel=0.05)
 
 
-def test_a_mesh_without_decomposition_is_one_hull(robot):
+def test_a_mesh_that_is_not_decomposed_is_one_hull(robot):
     (one,) = read(robot(fork()), contact=True).geometries
     assert ConvexHull(np.array(one.shape.points)).volume == pytest.approx(9.0)
 
@@ -94,7 +94,7 @@ def test_the_parts_are_kept_on_disk(robot, tmp_path, monkeypatch):
     monkeypatch.setattr(coacd, "run_coacd", lambda *a, **k: calls.append(1) or run(*a, **k))
     _, again = parts(path)
     assert not calls
-    # a damaged result is computed anew, with the same bits
+    # a damaged file is replaced by a new result, which has the same bits
     file.write_bytes(file.read_bytes()[:-100])
     _, anew = parts(path)
     assert calls == [1]
@@ -205,7 +205,7 @@ def test_objects_of_a_scene_are_decomposed(scene, tmp_path):
     assert alone.body_ipos[1] == pytest.approx(m.body_ipos[fork_body])
 
 
-def test_meshes_that_cannot_be_decomposed_are_named_with_their_line(scene):
+def test_the_error_about_a_mesh_that_cannot_be_decomposed_names_its_line(scene):
     pytest.importorskip("coacd")
     path = scene(
         box="box: {size: [1, 1, 1]}, mass: 1, decompose: true",

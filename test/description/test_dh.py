@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Chains from Denavit-Hartenberg tables against products of 4x4 matrices."""
+"""Chains made from Denavit-Hartenberg tables agree with products of 4x4 matrices."""
 
 import math
 from functools import reduce
@@ -32,9 +32,9 @@ def shift(x=0.0, y=0.0, z=0.0):
 
 
 def frames(description, q):
-    """Return the frame of every link: X_P, the joint's motion along z, X_S^-1."""
+    """Return the pose (4, 4) of every link at q, by products of X_P, joint motion and X_S^-1."""
     placed = {"base": np.eye(4)}
-    q = [*q, 0.0]  # the last entry is the position of the tool's joint
+    q = [*q, 0.0]  # the fixed joint of the tool, if there is one, takes the last entry
     for joint, value in zip(description.joints, q, strict=False):
         moved = shift(z=value) if joint.type == "prismatic" else turn("z", value)
         motion = np.eye(4) if joint.type == "fixed" else moved
@@ -64,7 +64,7 @@ def test_links_have_the_frames_of_the_table(order, seed):
     for q in (np.zeros(6), rng.uniform(-2, 2, 6)):
         placed = frames(order(rows), q)
         for i, T in enumerate(expected(rows, q, order), start=1):
-            # the tolerance is the rounding of six products of matrices with entries below 20
+            # the tolerance allows for rounding in six products of matrices with entries below 20
             assert np.allclose(placed[f"link{i}"], T, rtol=0, atol=1e-13)
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Checks of geometries, obstacles and surfaces made in Python."""
+"""Geometries, obstacles and surfaces that are made in Python are checked."""
 
 import math
 from dataclasses import replace
@@ -152,7 +152,7 @@ def test_bad_obstacles_are_refused():
 
 
 @pytest.mark.parametrize("contact", [None, 1, "yes", FLOOR, Contact])
-def test_an_argument_contact_of_another_type_is_refused(contact):
+def test_the_argument_contact_must_be_a_contact_or_a_bool(contact):
     with refused(ParameterError, "bad-contact"):
         check_contact(contact)
 
@@ -193,7 +193,7 @@ def test_wrong_kinds_of_a_contact_are_refused(contact, refusal):
 # the argument `contact` of build
 
 
-def test_surfaces_apply_by_geometry_then_link_then_default():
+def test_the_surface_of_a_geometry_overrides_that_of_its_link_and_the_default():
     own, of_link, of_geom, of_all = (Surface(friction=k / 10) for k in (1, 2, 3, 4))
     links = (*LINKS, Link("foot", BALL))
     described = Description(

@@ -33,7 +33,7 @@ def joint(kind, **fields):
 
 
 def found(*joints):
-    """Return code and element of the findings about joints that the check accepts."""
+    """Check a system with these joints; return code and element of each finding."""
     return [(finding.code, finding.element) for finding in check(system(*joints)).findings]
 
 
@@ -54,7 +54,7 @@ def test_urdf_requires_limits_and_a_mechanism_does_not(kind):
 
 @pytest.mark.parametrize(("kind", "name"), [("helical", "pitch"), ("rack_pinion", "radius")])
 def test_a_screw_with_pitch_zero_and_a_rack_with_radius_zero_are_refused(kind, name):
-    """With a zero pitch or radius the joint would be a hinge; negative values reverse it."""
+    """At zero the joint would only rotate; a negative value reverses it."""
     with refused(DescriptionError, "zero-parameter", "joint 'j'"):
         check(system(joint(kind, parameters={name: 0.0})))
     assert found(joint(kind, parameters={name: -0.02})) == []

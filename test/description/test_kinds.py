@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A wrong type in any field of a Description gives a Model or an RbdynError, nothing else."""
+"""If a field of a Description has a wrong type, the result is a Model or an RbdynError."""
 
 import contextlib
 import dataclasses
@@ -77,7 +77,7 @@ def with_shape(shape):
     return system(geometries=(dataclasses.replace(GEOM, shape=shape),))
 
 
-#: By kind: a valid part, and a function that returns a Description with another part instead.
+#: For each class: a valid part, and a function that returns a Description with a given part.
 PLACES = {
     "Description": (system(), lambda part: part),
     "Link": (LINKS[1], lambda part: system(links=(LINKS[0], part, LINKS[2]))),
@@ -117,7 +117,7 @@ NONSENSE = [
 ]
 
 
-@pytest.mark.filterwarnings("ignore")  # NumPy warns about 1e308
+@pytest.mark.filterwarnings("ignore")  # NumPy warns of 1e308
 @pytest.mark.parametrize(
     ("kind", "field"),
     [

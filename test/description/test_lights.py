@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The lights of SDF and MJCF files: their places and their light."""
+"""Lights of SDF and MJCF files are read with their poses, colours and ranges."""
 
 import math
 
@@ -50,7 +50,7 @@ def test_a_light_of_a_world_has_the_values_of_the_file():
 
 @pytest.mark.parametrize("static", ["", "<static>true</static>"])
 def test_a_light_moves_with_its_link_and_stays_if_the_link_is_static(static):
-    """A static link is fixed in the world; a light on another link moves with it."""
+    """A static link does not move, and its light stays; other lights move with their links."""
     shining = light("spot", "<direction>1 0 0</direction>", "1 0 0 0 0 0")
     (one,) = lights(world(model(shining, more=static)))
     if static:
@@ -69,7 +69,7 @@ def test_a_pose_of_a_light_is_relative_to_a_frame():
     assert one.pos == pytest.approx((1.0, 3.0, 8.0))
 
 
-def test_lights_that_are_off_or_unknown_are_left_out_and_only_the_first_are_drawn():
+def test_lights_that_are_off_unknown_or_beyond_the_limit_are_left_out():
     assert lights(world(light("point", "<light_on>false</light_on>"))) == ()
     found = read_appearance(world(light("laser")))
     assert found.lights == ()
@@ -112,7 +112,7 @@ def test_extreme_numbers_make_a_light_that_can_be_drawn(more, kind, tmp_path):
     assert one.range > 0.0
     assert 0.0 <= one.angles[0] <= one.angles[1]
     inner, outer = _row(lamp, np.eye(4))[-2:]
-    assert inner > outer  # these are cosines
+    assert inner > outer  # these are cosines, so the inner angle is smaller
 
 
 def test_a_light_that_is_too_far_away_is_left_out():
@@ -134,7 +134,7 @@ def test_a_light_has_the_defaults_of_sdformat():
 
 @pytest.mark.parametrize("pose", ["", "<pose>0 0 7 0 0 0</pose>"])
 def test_a_world_includes_the_light_of_a_file(pose, tmp_path):
-    """The pose of the include replaces the pose of the light."""
+    """If the include has a pose, it replaces the pose of the light."""
     (tmp_path / "sun").mkdir()
     (tmp_path / "sun/model.sdf").write_text(f"<sdf version='1.6'>{light('directional')}</sdf>")
     included = f"<include><uri>model://sun</uri>{pose}</include>"
@@ -204,7 +204,7 @@ def test_a_light_of_an_mjcf_ends_at_its_range_and_warns_of_unused_values():
 
 
 def test_a_scene_names_lights_beyond_the_limit_and_draws_lights_of_links(tmp_path):
-    """An object drops the light of its own world, which does not count towards the limit."""
+    """An object loses the light of its world element, which does not count towards the limit."""
     (tmp_path / "lamp.xml").write_text(MJCF)
     names = range(MOST_LIGHTS + 1)
     objects = "".join(f"  o{k}: {{file: lamp.xml, xyz: [{k}, 0, 5]}}\n" for k in names)

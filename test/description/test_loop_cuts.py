@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Loops are cut at joints without properties, or else through a link."""
+"""A loop is cut at a joint without properties if it has one, and through a link otherwise."""
 
 import itertools
 from dataclasses import replace
@@ -34,7 +34,7 @@ TURN = (0.0, 0.0, 1.0, 0.0, 0.0, 0.0)
 
 
 def ring(order="ABCD", loops="", inertial=HEAVY, **properties):
-    """Return four links in a ring; `loops` names loop joints, `properties` are by joint."""
+    """Return four links in a ring; joints in `loops` close it; `properties` are for each joint."""
     links = (Link("g"), *(Link(name, inertial) for name in "abc"))
     joints = (
         Joint(name, "revolute", *ENDS[name], closes_loop=name in loops, **properties.get(name, {}))
@@ -160,7 +160,7 @@ def test_the_link_with_inertia_is_cut():
     assert note.found == "a_half"
 
 
-def test_both_halves_of_a_body_of_several_links_add_up_to_the_body():
+def test_the_halves_of_a_cut_body_of_several_links_add_up_to_the_body():
     given, turned = limited(), pose((0.3, 0.1, -0.2), (0.4, 0.5, 0.6))
     links = [Link(link.name, HEAVY if link.name == "b" else None) for link in given.links]
     parts = (*links, Link("tip", HEAVY), Link("rear", HEAVY))
@@ -192,7 +192,7 @@ def test_links_that_a_moved_joint_connected_may_overlap():
 
 
 def test_every_loop_of_a_net_is_cut():
-    """Two squares with a common side; one of them has a joint without properties."""
+    """The net is two squares with a common side; one has a joint without properties."""
     given = limited()
     bounds = {"limit": Limit(-2.0, 2.0)}
     more = (Link("d", HEAVY), Link("e", HEAVY))
@@ -208,7 +208,7 @@ def test_every_loop_of_a_net_is_cut():
 
 
 def test_a_loop_in_the_graph_of_an_sdf_is_cut(tmp_path):
-    """The joints have limits, and a link has two parents."""
+    """All joints have limits, and a link has two parents."""
     limit = "<axis><xyz>0 1 0</xyz><limit><lower>-2</lower><upper>2</upper></limit></axis>"
     joints = (
         f'<joint name="{name}" type="revolute"><parent>{ends[0]}</parent><child>{ends[1]}</child>'

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Mechanism files: their content, and the refusal of each mistake."""
+"""Mechanism files are read completely, and the error about each mistake names its line."""
 
 import math
 import time
@@ -101,7 +101,7 @@ def test_all_sections_are_read():
 
 
 def small(joint="type: revolute", more=""):
-    """Return a mechanism of two links; the joint is on line 3, additions start on line 4."""
+    """Return a mechanism of two links; the joint is on line 3, and `more` begins on line 5."""
     return (
         "rbdyn_mechanism: 1\nbase: a\n"
         f"joints: {{j: {{parent: a, child: b, {joint}}}}}\nlinks: {{a: , b: }}\n{more}"
@@ -204,7 +204,7 @@ ROBOT = """\
 
 @pytest.fixture
 def over(tmp_path):
-    """Return a function that reads a mechanism file which changes ROBOT."""
+    """Return a function that reads a mechanism file; `text` changes ROBOT in it."""
     (tmp_path / "arm.urdf").write_text(ROBOT)
 
     def read(text, **options):
@@ -665,7 +665,7 @@ def test_a_file_of_3000_links_is_read_in_less_than_a_minute():
     start = time.process_time()
     text = f"{TOP}base: l0\nlinks:\n{links}joints:\n{joints}"
     assert len(mechanism.read_text(text).joints) == count - 1
-    assert time.process_time() - start < 60.0  # reading takes 0.3 s
+    assert time.process_time() - start < 60.0  # it takes 0.3 s
 
 
 def test_unreadable_files_are_refused(tmp_path):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Any bytes give a Description or a DescriptionError within seconds."""
+"""From any bytes the reader makes a Description or a DescriptionError within seconds."""
 
 import time
 
@@ -58,7 +58,7 @@ def must_be_read_or_refused(data):
         except RbdynError as error:
             outcome = error
         assert isinstance(outcome, Description) or (outcome.findings and str(outcome))
-        assert time.process_time() - start < 30.0  # fails if the reader hangs
+        assert time.process_time() - start < 30.0  # a reader that hangs would fail
 
 
 def test_the_unchanged_document_is_accepted():

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Geometries, obstacles and the floor of mechanism files."""
+"""Geometries, obstacles and the floor are read from mechanism files."""
 
 import math
 

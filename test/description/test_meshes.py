@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Mesh files are found, become hulls, and are refused if they are broken."""
+"""Mesh files are found and become hulls; broken files are refused."""
 
 import io
 import struct
@@ -26,7 +26,7 @@ CUBE = np.array([(x, y, z) for x in (0.0, 1.0) for y in (0.0, 2.0) for z in (0.0
 
 
 def stl(corners=CUBE):
-    """Return a binary STL with a triangle at each corner."""
+    """Return a binary STL with one triangle for each corner."""
     triangles = [np.array([c, corners[0], corners[-1]]) for c in corners]
     body = b"".join(struct.pack("<12fH", 0, 0, 0, *triangle.ravel(), 0) for triangle in triangles)
     return b" " * 80 + struct.pack("<I", len(triangles)) + body
@@ -64,7 +64,7 @@ def dae(unit="1", up="Z_UP", doctype=""):
 
 @pytest.fixture
 def package(tmp_path):
-    """Return a ROS package `pack` with urdf/ and meshes/, and a file outside of it."""
+    """Make a ROS package `pack` with urdf/ and meshes/, and a file outside; return `pack`."""
     folder = tmp_path / "pack"
     (folder / "urdf").mkdir(parents=True)
     (folder / "meshes").mkdir()
@@ -79,7 +79,7 @@ def points(folder, name, scale=ONE, **options):
 
 
 def trouble(folder, name, scale=ONE, **options):
-    """Return the error code of the mesh."""
+    """Return the code of the error that reading a mesh raises."""
     with pytest.raises(UnusableMeshError) as caught:
         points(folder, name, scale, **options)
     return caught.value.code
@@ -107,7 +107,7 @@ def test_cubes_in_stl_and_obj_are_equal(package):
 
 @pytest.mark.parametrize("title", [b"Stra\xdfe", b"\xff\xfe", "\u8f6e".encode()])
 def test_titles_and_comments_can_have_any_encoding(package, title):
-    """A binary file can begin with the word `solid` as well."""
+    """A binary file can also begin with the word `solid`."""
     corners = "".join(f"vertex {x} {y} {z}\n" for x, y, z in [*CUBE, CUBE[0]])
     text = b"\r\nsolid " + title + b"\n" + corners.encode() + b"endsolid " + title + b"\n"
     (package / "text.stl").write_bytes(text)
@@ -120,11 +120,11 @@ def test_titles_and_comments_can_have_any_encoding(package, title):
 @pytest.mark.parametrize("up", ["Z_UP", "Y_UP"])
 @pytest.mark.parametrize("unit", ["1", "0.001"])
 def test_unit_and_scene_of_a_dae_are_applied(package, unit, up):
-    """The node turns x to y and y to -x and moves; as in RViz the up axis is ignored."""
+    """The node rotates x to y and y to -x, and translates. As in RViz, the up axis is ignored."""
     pytest.importorskip("collada")
     (package / "urdf/m.dae").write_bytes(dae(unit, up))
     placed = np.array([(10, 0, 0), (10, 1, 0), (8, 0, 0), (10, 0, 3)])
-    # pycollada computes in single precision
+    # pycollada has single precision
     same(points(package / "urdf", "m.dae"), float(unit) * placed, atol=float(unit) * 1e-6)
 
 
@@ -166,7 +166,7 @@ def test_inner_points_are_left_out():
 
 
 def test_a_reduced_ball_is_still_a_ball():
-    """Even the best spread of 100 corners has an error of 2 % of the radius."""
+    """Even 100 perfectly spread corners have an error of 2 % of the radius."""
     every = ball(3000)
     few = reduced(hull_corners(every))
     assert len(few) == hulls.MOST_CORNERS
@@ -183,14 +183,14 @@ def test_a_reduced_polygon_is_still_flat():
     circle = np.column_stack([np.cos(angle), np.sin(angle), np.zeros(500)])
     few = reduced(hull_corners(circle))
     assert 26 < len(few) <= 100
-    # a chord between corners that are 2 pi / 50 apart is 0.2 % inside the circle
+    # a chord of 2 pi / 50 is at most 0.2 % inside the circle
     turns = np.sort(np.arctan2(few[:, 1], few[:, 0]))
     assert np.diff(turns).max() < 2 * np.pi / 50
 
 
 @robots.needs_robots
 def test_hulls_of_real_robots_are_close(monkeypatch):
-    """Corners that hulls.reduced drops are close to the hull: humanoid, two arms, quadruped."""
+    """For four robots, all corners that hulls.reduced drops are within 5.2 mm of the new hull."""
     spatial = pytest.importorskip("scipy.spatial")
     worst = []
 
@@ -246,7 +246,7 @@ def test_a_package_above_may_be_in_a_folder_of_another_name(package):
 
 
 def test_the_home_folder_and_the_root_folder_are_not_packages(tmp_path, monkeypatch):
-    """A robot in /tmp/x names a file in another folder of /tmp, or in /var."""
+    """A robot must not name files in all of the home folder or the file system as a package."""
     (tmp_path / "home/secret").mkdir(parents=True)
     (tmp_path / "home/secret/x.stl").write_bytes(stl())
     robot = tmp_path / "home/robot"
@@ -259,8 +259,8 @@ def test_the_home_folder_and_the_root_folder_are_not_packages(tmp_path, monkeypa
     assert trouble(robot, "package://home/secret/x.stl") == "package-not-found"
 
 
-def test_a_root_folder_without_the_robot_is_not_a_package(tmp_path):
-    """For a robot in /tmp the folder /var, which is not above the robot, is not a package."""
+def test_a_top_level_folder_that_is_not_above_the_robot_is_not_a_package(tmp_path):
+    """For a robot in /tmp, for example, the folder /var is not a package."""
     (tmp_path / "x.stl").write_bytes(stl())
     below_root = (tmp_path / "x.stl").relative_to(tmp_path.anchor)
     robot = Path(tmp_path.anchor, "no_such_folder/of_a_robot")
@@ -315,7 +315,7 @@ def test_a_robot_given_as_text_names_packages_only(package):
 
 
 def test_symbolic_links_of_an_install_space_are_followed_to_the_source(package, tmp_path):
-    """colcon build --symlink-install makes a link of every file."""
+    """`colcon build --symlink-install` installs every file as a symbolic link."""
     share = tmp_path / "install/share/pack"
     (share / "meshes").mkdir(parents=True)
     (share / "package.xml").symlink_to(package / "package.xml")
@@ -330,10 +330,11 @@ def test_symbolic_links_of_an_install_space_are_followed_to_the_source(package, 
 
 
 def bomb():
-    """Return an archive that pycollada would unpack."""
+    """Return a zip archive, which pycollada would unpack, with a huge file."""
     packed = io.BytesIO()
     with zipfile.ZipFile(packed, "w") as archive:
-        entry = zipfile.ZipInfo("m.dae")  # its constant date gives the same bytes every time
+        # its date is constant, so the archive always has the same bytes
+        entry = zipfile.ZipInfo("m.dae")
         archive.writestr(entry, b" " * 10_000_000, zipfile.ZIP_DEFLATED)
     return packed.getvalue()
 
@@ -372,7 +373,7 @@ def test_a_mesh_file_with_bad_content_is_refused(package, name, content, code):
 
 
 def scene(*nodes):
-    """Return a document with nodes in its library, the first of which is in its scene."""
+    """Return a DAE whose library has nodes (name, children), and whose scene has node n0."""
     library = "".join(
         f'<node id="{name}">' + "".join(f'<instance_node url="#{x}"/>' for x in below) + "</node>"
         for name, below in nodes
@@ -384,7 +385,7 @@ def scene(*nodes):
 
 
 def test_a_dae_with_too_many_nested_nodes_is_refused(package):
-    """Ten levels of ten instances each are ten thousand million; a cycle would never end."""
+    """Ten levels of ten instances are 10^10 nodes; a cycle would never end."""
     doubled = [(f"n{k}", [f"n{k + 1}"] * 10) for k in range(10)]
     for nodes in ([*doubled, ("n10", [])], [("n0", ["n1"]), ("n1", ["n0"])]):
         (package / "m.dae").write_text(scene(*nodes))
@@ -397,7 +398,7 @@ INSTANCE = b'<instance_geometry url="#g"/>'
 
 
 def test_a_dae_with_too_many_instances_of_a_geometry_is_refused(package):
-    """A short document would expand to gigabytes of triangles, or be read for days."""
+    """Such a short document would expand to gigabytes of triangles, or be read for days."""
     data = dae()
     (package / "m.dae").write_bytes(data.replace(INSTANCE, INSTANCE * 10_001))
     assert trouble(package, "m.dae") == "mesh-too-large"
@@ -425,7 +426,7 @@ def test_a_huge_file_is_not_read(package):
 
 
 def test_material_libraries_are_not_opened(package):
-    """Reading the material library would be an error."""
+    """Opening the material library, a folder here, would raise an error."""
     (package / "a.mtl").mkdir()
     (package / "m.obj").write_bytes(obj(top="mtllib a.mtl\nmtllib /etc/passwd\nusemtl x"))
     same(points(package, "m.obj"), CUBE)
@@ -446,7 +447,7 @@ def test_a_missing_trimesh_is_reported(package, monkeypatch):
         (ImportError("cannot import"), "trimesh"),
     ],
 )
-def test_a_missing_library_of_the_mesh_reader_is_named(package, monkeypatch, error, package_of_it):
+def test_the_error_names_a_missing_mesh_library(package, monkeypatch, error, package_of_it):
     def load(*_args, **_options):
         raise error
 
@@ -459,7 +460,7 @@ def test_repeated_slashes_in_a_package_uri_count_as_one(package):
     same(points(package / "urdf", "package:///pack///meshes//cube.stl"), CUBE)
 
 
-# names of meshes as in robot files
+# meshes named as in robot files
 
 
 @pytest.mark.parametrize("decompose", [False, True])
@@ -473,7 +474,7 @@ def test_bytes_after_the_last_triangle_are_ignored_with_a_warning(package, rest,
     path = package / "urdf/r.urdf"
     path.write_text(f'<robot name="r"><link name="a">{shape * 2}</link></robot>')
     read = robot_files.read(path, contact=Contact(decompose=decompose))
-    precision = 1e-6 if decompose else 1e-12  # coacd computes with 32 bits
+    precision = 1e-6 if decompose else 1e-12  # coacd has single precision
     same(np.array(read.geometries[0].shape.points), CUBE, precision)
     (finding,) = read.findings
     assert (finding.severity, finding.code, finding.line) == ("warning", "odd-mesh", 2)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Mimic joints with and without limits of their own.
+"""Mimic joints with and without their own limits.
 
-test_urdf_refused.py and test_joint_library_check.py have the refusals.
+test_urdf_refused.py and test_joint_library_check.py test invalid mimic joints.
 """
 
 import math
@@ -15,7 +15,7 @@ from rbdyn_ros.errors import DescriptionError
 
 
 def found(*joints):
-    """Return severity, code and message of the findings about joints that the check accepts."""
+    """Check a chain of joints; return severity, code and message of each finding."""
     links = tuple(Link(name) for name in "abcde"[: len(joints) + 1])
     given = Description("r", links, joints, "built", base="a")
     checked = check(given)
@@ -88,8 +88,8 @@ def test_a_mimic_joint_beyond_its_limits_has_a_warning(lead, follower, expected)
         assert part in message
 
 
-def test_a_chain_is_held_by_the_limits_of_its_leader():
-    """q_tip = 2 q_finger + 1 = -2 q_thumb + 3 for any limits of the finger."""
+def test_the_limits_of_the_leader_hold_a_chain_of_mimic_joints():
+    """q_tip = 2 q_finger + 1 = -2 q_thumb + 3, whatever the limits of the finger are."""
     tip = Joint("tip", "revolute", "c", "d", limit=Limit(0.0, 4.0), mimic=Mimic("finger", 2.0, 1))
     ((severity, code, message),) = found(thumb(-0.5, 2.0), finger(Mimic("thumb", -1.0, 1.0)), tip)
     assert (severity, code) == ("warning", "mimic-limits")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""MJCF: the robot is the same as in MuJoCo, and agrees with closed forms."""
+"""Robots in MJCF are the same as in MuJoCo, and agree with closed forms."""
 
 import math
 
@@ -15,7 +15,7 @@ from rbdyn_ros.errors import DescriptionError
 
 TETRAHEDRON = "v 0 0 0\nv 1 0 0\nv 0 1 0\nv 0 0 1\nf 1 3 2\nf 1 2 4\nf 2 3 4\nf 1 4 3\n"
 
-#: Classes and class inheritance, orientations of every kind, frames, and joints of every kind.
+#: A model with nested default classes, all kinds of orientations and joints, and frames.
 TREE = """<mujoco model="tree">
   <compiler angle="degree" eulerseq="XYz" meshdir="meshes"/>
   <default>
@@ -90,7 +90,7 @@ ACTUATORS = """<mujoco>
 </mujoco>"""
 
 
-#: Vectors with fewer numbers in the element than in its class or in the format.
+#: A model with vectors that have fewer numbers than their class or the format.
 SHORT = """<mujoco>
   <default>
     <general biastype="affine" gainprm="100" biasprm="0 -100 -5"/>
@@ -109,7 +109,7 @@ SHORT = """<mujoco>
 
 @pytest.fixture
 def write(tmp_path):
-    """Return a function that writes a model and the mesh of a tetrahedron."""
+    """Write the mesh of a tetrahedron; return a function that writes a model beside it."""
     (tmp_path / "meshes").mkdir()
     (tmp_path / "meshes/tetra.obj").write_text(TETRAHEDRON)
 
@@ -121,7 +121,7 @@ def write(tmp_path):
 
 
 def body(inside, more=""):
-    """Return a model of a body on a hinge, with further sections."""
+    """Return a model of one body on a hinge, with `more` in front of the worldbody."""
     joint = '<joint name="j" axis="0 1 0"/>'
     return f'<mujoco>{more}<worldbody><body name="b">{joint}{inside}</body></worldbody></mujoco>'
 
@@ -266,7 +266,7 @@ def test_geoms_give_the_inertia_of_mujoco(write, shape, compiler):
 def test_meshes_give_the_inertia_of_mujoco(write, kind):
     from support.mjcf import Twins
 
-    # an L is not convex: inertia `exact` and `convex` differ
+    # an L is not convex, so inertia `exact` and `convex` differ
     corners = [(0, 0), (2, 0), (2, 1), (1, 1), (1, 3), (0, 3)]
     points = "".join(f"v {x} {y} {z}\n" for z in (0, 1) for x, y in corners)
     flat = [(1, 2, 3), (1, 3, 4), (1, 4, 5), (1, 5, 6)]
@@ -293,8 +293,8 @@ def test_the_inertia_of_a_tetrahedron_is_exact(write):
     asset = '<asset><mesh name="tetra" file="meshes/tetra.obj" inertia="exact"/></asset>'
     m = rb.load(write(body('<geom type="mesh" mesh="tetra" density="6"/>', asset)))
     d = rb.make_data(m)
-    # a tetrahedron of volume 1/6 has the inertia rho (1/60 + 1/60) about an edge of length 1 at
-    # its right angle
+    # this tetrahedron, of volume 1/6, has the inertia rho (1/60 + 1/60) about an edge of length 1
+    # at its right angle
     np.testing.assert_allclose(rb.mass_matrix(m, d), [[6 * (1 / 60 + 1 / 60)]], rtol=1e-12)
 
 
@@ -376,7 +376,7 @@ def test_a_weld_holds_its_anchor_at_the_pose_of_the_file(write, anchor):
     np.testing.assert_allclose(data.efc_pos, np.zeros(6), atol=1e-10)
 
 
-def test_the_refusal_of_an_equality_of_one_joint_names_the_equality(write):
+def test_the_error_about_an_equality_of_one_joint_names_the_equality(write):
     equality = '<equality><joint joint1="ja" polycoef="0.2 0 0 0 0"/></equality>'
     path = write(EQUALITIES.format(equality))
     with refused(DescriptionError, "not-supported", "equality 'joint0'"):
@@ -390,12 +390,12 @@ def test_an_equality_of_joints_is_a_mimic_joint(write):
     d = rb.make_data(m)
     d.qpos[m.jnt_qposadr[m.jnt_id("ja")]] = 0.4
     rb.forward(m, d)
-    # in MuJoCo qc - 0 = 0.2 + 3 (qa - 0.1), because the ref of ja is 0.1
+    # MuJoCo has qc - 0 = 0.2 + 3 (qa - 0.1), because the ref of ja is 0.1
     np.testing.assert_allclose(m.jnt_mimic_offset[m.jnt_id("jc")], 0.2 - 0.3, rtol=1e-15)
     assert m.nv == 2
 
 
-def test_equalities_that_form_a_cycle_and_tendons_become_gears(write):
+def test_cycles_of_equalities_and_tendons_become_gears(write):
     text = """<tendon><fixed name="t"><joint joint="jb" coef="2"/>
       <joint joint="jc" coef="-1"/></fixed></tendon>
       <equality><joint joint1="ja" joint2="jb"/>
@@ -655,7 +655,7 @@ def test_a_file_that_includes_itself_is_refused(write):
 
 
 def test_a_file_may_be_included_several_times(write):
-    """MuJoCo reads the file under several names, such as symbolic links."""
+    """MuJoCo also reads one file several times if it has several names, such as symbolic links."""
     mujoco = pytest.importorskip("mujoco")
     part = write("<mujocoinclude><geom size='0.1' pos='0 0 1'/></mujocoinclude>", "part.xml")
     part.with_name("link.xml").symlink_to("part.xml")
@@ -674,7 +674,7 @@ def test_a_bomb_of_includes_is_refused(write):
         mjcf.read(write(body("<include file='0.xml'/>")))
 
 
-def test_files_that_nest_too_deep_together_are_refused(write):
+def test_included_files_that_are_together_nested_too_deep_are_refused(write):
     for k in range(60):
         inside = f"<include file='{k + 1}.xml'/>" if k < 59 else "<geom size='1'/>"
         frames = "<frame>" * 50 + inside + "</frame>" * 50
@@ -698,7 +698,7 @@ def test_a_mesh_with_too_many_triangles_gives_no_inertia(write, monkeypatch):
         mjcf.read(write(body('<geom type="mesh" mesh="tetra"/>', asset)))
 
 
-def test_an_attribute_that_one_element_does_not_use_is_noted(write):
+def test_an_attribute_that_is_unused_in_one_of_two_elements_is_noted(write):
     more = """<default><joint stiffness="2"/></default>
       <compiler angle="radian"/><compiler autolimits="true"/>"""
     text = body("<geom size='1'/>", more).replace(
@@ -736,7 +736,7 @@ def test_gravity_comes_from_the_file(write, options, gravity):
     assert m.opt.gravity.tolist() == gravity
 
 
-def test_each_unsupported_element_is_named_once(write):
+def test_a_finding_names_each_unsupported_element_once(write):
     more = """<option timestep="0.01"/><sensor><touch site="s"/><touch site="t"/></sensor>
       <custom><numeric name="n"/></custom>"""
     text = body("<geom size='1' solref='1 1' shine='2'/><geom size='1' solref='1 1'/>", more)
@@ -747,10 +747,10 @@ def test_each_unsupported_element_is_named_once(write):
 
 
 def _hfield(tmp_path, kind, numbers):
-    """Return the asset of a height field of 3 rows and 4 columns, and write its file."""
+    """Return the <hfield> of 3 rows and 4 columns, and write its file if the kind has one."""
     size = 'name="hill" size="2 1 0.5 0.1"'
     if kind == "elevation":
-        rows = numbers[::-1]  # the first row of the text has the largest y
+        rows = numbers[::-1]  # the text begins with the row of the largest y
         text = " ".join(f"{x:g}" for x in rows.ravel())
         return f'<hfield {size} nrow="3" ncol="4" elevation="{text}"/>'
     if kind == "flat":
@@ -787,10 +787,10 @@ def test_height_fields_are_terrain_as_in_mujoco(write, tmp_path, kind):
 
 
 def _prism(corners, seed):
-    """Return an OBJ with two caps of many corners and sides of four, none of them flat."""
+    """Return the OBJ of a prism with warped faces: two caps of many corners, sides of four."""
     rng = np.random.default_rng(seed)
     angles = np.linspace(0.0, 2.0 * np.pi, corners, endpoint=False)
-    radii = np.where(np.arange(corners) % 2, 0.5, 1.0)  # this makes a star, which is not convex
+    radii = np.where(np.arange(corners) % 2, 0.5, 1.0)  # the cap is a star, which is not convex
     ring = np.stack([radii * np.cos(angles), radii * np.sin(angles), 0.0 * angles], axis=1)
     points = np.concatenate([ring + np.array((0.3, 0.2, z)) for z in (-0.5, 0.5)])
     points += 0.03 * rng.normal(size=points.shape)
@@ -844,7 +844,7 @@ def test_a_height_field_with_infinite_heights_is_refused(write, tmp_path, worst)
 
 
 def test_a_star_polygon_of_51_corners_is_cut_into_49_triangles(tmp_path):
-    """The sides of the star cross, so ear clipping does not finish."""
+    """The edges of the star cross, so that ear clipping alone does not finish."""
     angles = np.arange(51) * 2 * np.pi * 25 / 51
     lines = [f"v {x} {y} 1" for x, y in zip(np.cos(angles), np.sin(angles), strict=True)]
     face = " ".join(map(str, range(1, 52)))

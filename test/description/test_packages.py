@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Packages are found by their package.xml, wherever they are cloned or built."""
+"""Packages are found by their package.xml, in cloned, built and installed folders."""
 
 import os
 from pathlib import Path
@@ -20,7 +20,7 @@ def package(folder, name="pack"):
     return folder
 
 
-#: The folder of the package, and the folder of the robot, below one folder.
+#: The folders of a package and of a robot in it or near it, below a common folder.
 PLACES = {
     "above the robot": ("clone", "clone/urdf/arms"),
     "beside the package of the robot": ("clone", "robots/urdf"),
@@ -81,8 +81,8 @@ def test_a_folder_that_colcon_ignores_is_not_searched(tmp_path):
     assert find_package("pack", [tmp_path / "ws"]) is None
 
 
-def test_a_folder_that_everybody_can_write_is_not_searched(tmp_path):
-    """Anybody can put a package into /tmp whose xacro files run Python."""
+def test_a_world_writable_folder_is_not_searched(tmp_path):
+    """In /tmp, for example, anybody could put a package whose xacro files run Python."""
     package(tmp_path / "shared/clone")
     robot = tmp_path / "shared/robot"
     robot.mkdir()
@@ -100,8 +100,8 @@ def test_a_folder_that_everybody_can_write_is_not_searched(tmp_path):
         ("src/group/clone", "src/group"),
     ],
 )
-def test_a_package_that_everybody_can_write_is_found_only_if_it_is_given(tmp_path, place, shared):
-    """In such a folder another user could put a package."""
+def test_a_world_writable_package_is_found_only_in_a_given_folder(tmp_path, place, shared):
+    """Another user could have put the package into such a folder."""
     at = package(tmp_path / place)
     (tmp_path / "src/robot").mkdir(parents=True)
     assert find_package("pack", robot=tmp_path / "src/robot") == at
@@ -112,7 +112,7 @@ def test_a_package_that_everybody_can_write_is_found_only_if_it_is_given(tmp_pat
 
 @pytest.mark.parametrize(("robot", "found"), [("/", False), ("/home", False), ("/home/me", True)])
 def test_folders_of_other_users_next_to_a_robot_are_not_searched(monkeypatch, robot, found):
-    """Two clones in the user's own home are in neighbouring folders."""
+    """Folders next to a robot are searched only within the user's own home folder."""
     monkeypatch.setenv("HOME", "/home/me")
     searched = []
     monkeypatch.setattr(packages, "is_open", lambda _: False)
@@ -140,7 +140,7 @@ def test_a_file_in_a_package_is_found_by_each_of_its_uris(tmp_path, name):
 
 @pytest.mark.parametrize("word", ["find", "find-pkg-share"])
 def test_xacro_finds_the_package_of_the_file(tmp_path, word):
-    """Vendors' repositories are cloned into folders of another name."""
+    """Clones of vendors' repositories often have another name than the package."""
     (package(tmp_path / "clone") / "urdf").mkdir()
     (tmp_path / "clone/limb.xacro").write_text('<robot><link name="limb"/></robot>')
     (tmp_path / "clone/urdf/arm.urdf.xacro").write_text(

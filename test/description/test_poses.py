@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Poses as tuples against 4x4 matrices."""
+"""Poses as tuples agree with 4x4 matrices."""
 
 import math
 
@@ -22,7 +22,7 @@ def random_pose(rng):
 def test_products_and_inverses_of_poses_agree_with_matrices(seed):
     rng = np.random.default_rng(seed)
     a, b = random_pose(rng), random_pose(rng)
-    # a few roundings of numbers of size one
+    # the tolerance is a few rounding errors of numbers of size one
     assert np.allclose(matrix(compose(a, b)), matrix(a) @ matrix(b), rtol=0, atol=1e-14)
     assert np.allclose(matrix(inverse(a)), np.linalg.inv(matrix(a)), rtol=0, atol=1e-14)
     v = tuple(rng.normal(size=3))

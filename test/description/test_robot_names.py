@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Robots by name: of example-robot-data, and of a replacement for robot_descriptions."""
+"""Robots are found by name, in example-robot-data and in a stand-in for robot_descriptions."""
 
 import sys
 
@@ -24,7 +24,7 @@ def test_a_name_finds_a_robot_of_example_robot_data(name, file):
 
 
 @needs_robots
-def test_two_files_with_one_name_are_named_after_their_folders():
+def test_files_of_the_same_name_are_named_after_their_folders():
     assert robot_by_name("anymal_b_simple") != robot_by_name("anymal_c_simple")
     with refused(rb.ParameterError, "unknown-robot"):
         robot_by_name("anymal")
@@ -32,7 +32,7 @@ def test_two_files_with_one_name_are_named_after_their_folders():
 
 @pytest.fixture
 def descriptions(tmp_path, monkeypatch):
-    """Return a package like robot_descriptions with modules of one line."""
+    """Install a stand-in for robot_descriptions, with modules of one line."""
     folder = tmp_path / "robot_descriptions"
     folder.mkdir()
     for name, line in {

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Scene files are read strictly, with lines."""
+"""Scene files are read strictly; errors name their line."""
 
 import io
 from pathlib import Path
@@ -220,7 +220,7 @@ def test_a_file_of_heights_that_is_not_a_grid_of_numbers_is_refused(write, tmp_p
 
 
 def picture(grey):
-    """Return a PNG file."""
+    """Return the bytes of a PNG file with these grey values."""
     from PIL import Image
 
     file = io.BytesIO()

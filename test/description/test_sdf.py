@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""SDF models equal the same robots in URDF, in any notation of frames; joints and shapes."""
+"""SDF models, in any notation of frames, equal the same robots in URDF."""
 
 import math
 
@@ -15,7 +15,7 @@ from rbdyn_ros.model.declared.model_fields import MODEL_FIELDS
 
 EXACT = 1e-12
 
-#: A tree with each joint type of URDF, and rotated inertial frames.
+#: A tree with revolute, prismatic, mimic and fixed joints, and with rotated inertial frames.
 URDF = """<robot name="arm">
   <link name="base"><inertial><origin xyz="0.1 0 0.2" rpy="0.3 0 0.1"/><mass value="2"/>
     <inertia ixx="0.1" iyy="0.2" izz="0.15" ixy="0.01" ixz="0" iyz="0.02"/></inertial></link>
@@ -66,7 +66,7 @@ AXES = {
     "<multiplier>2</multiplier><offset>0.7</offset><reference>0.1</reference></mimic></axis>",
     "flange": "",
 }
-#: By joint: its type, parent, child, and its frame in the parent.
+#: For each joint: type, parent, child, and the joint's frame in the parent.
 JOINTS = {
     "shoulder": ("revolute", "base", "upper", "0 0 0.3 0.1 0.2 0.3"),
     "rail": ("prismatic", "upper", "slide", "0 0.1 0.4 0 1.2 0"),
@@ -90,20 +90,20 @@ def link(name, at=""):
 
 
 def links(place):
-    """Return the links; `place` gives the pose of the child of each joint."""
+    """Return the XML of the links; `place` returns the <pose> of each joint's child."""
     found = [link("base")]
     found += [link(below, place(name, *JOINTS[name])) for name, (_, _, below, _) in JOINTS.items()]
     return "".join(found)
 
 
 def by_parents():
-    """Return the model with each link relative to its parent link, and joints without poses."""
+    """Return an SDF in which links are placed relative to parents, and joints have no poses."""
     place = links(lambda _, _k, above, _b, at: f'<pose relative_to="{above}">{at}</pose>')
     return document(place + "".join(map(joint, JOINTS)))
 
 
 def by_joints():
-    """Return the model with joints relative to parents, and links relative to joints."""
+    """Return an SDF in which joints are placed relative to parents, and links at their joints."""
     own = "".join(
         joint(name, f'<pose relative_to="{above}">{at}</pose>')
         for name, (_, above, _, at) in JOINTS.items()
@@ -112,7 +112,7 @@ def by_joints():
 
 
 def by_frames():
-    """Return the model with frames attached to parents, which joints name as parent and child."""
+    """Return an SDF in which joints name frames that are attached to parents and children."""
     frames, own = "", ""
     for name, (_, above, below, at) in JOINTS.items():
         x, y, z, *rpy = map(float, at.split())
@@ -126,7 +126,7 @@ def by_frames():
 
 
 def in_model_frame(version):
-    """Return the model with poses and axes in its own frame, as in old versions."""
+    """Return an SDF of an old version, with poses and axes in the model's frame."""
     m = rb.load_urdf(URDF, mimic=False)
     d = rb.make_data(m)
     rb.forward(m, d)
@@ -169,7 +169,7 @@ def loaded(text, tmp_path, name="robot.sdf", **how):
 
 
 def assert_same(m, other, tolerance=EXACT):
-    """Assert that two Models have equal arrays; equal inertias may have other principal axes."""
+    """Assert that two Models have equal arrays; only principal axes of inertia may differ."""
     assert m.jnt_names == other.jnt_names
     assert m.body_names == other.body_names
     assert m.frame_names == other.frame_names
@@ -187,7 +187,7 @@ def assert_same(m, other, tolerance=EXACT):
 
 
 def tensors(m):
-    """Return the inertias (n, 3, 3) of the bodies about their centres of mass, in their axes."""
+    """Return the inertias (n, 3, 3) about centres of mass, in the axes of the bodies."""
     R = np.asarray(m.body_imat).reshape(-1, 3, 3)
     return R @ (m.body_inertia[:, :, None] * R.transpose(0, 2, 1))
 
@@ -209,7 +209,7 @@ def test_a_floating_base_equals_the_floating_base_of_a_urdf(tmp_path):
 
 
 def test_nested_models_and_placement_frames_are_read(tmp_path):
-    """A gripper in a model of its own, placed by a frame in it; its names have a prefix."""
+    """A nested model is a gripper, placed by a frame of its own; its names get a prefix."""
     inner = f'<link name="palm"><pose>0.1 0.2 0.3 0 0 0.5</pose>{INERTIALS["tool"]}</link>'
     nested = '<model name="hand" placement_frame="palm"><pose relative_to="tool">0 0 0.1 0 0 0'
     nested += f"</pose>{inner}</model>"
@@ -225,7 +225,7 @@ def test_nested_models_and_placement_frames_are_read(tmp_path):
 
 
 def test_included_models_equal_models_in_place(tmp_path):
-    """A model included by folder, by model.config, or merged equals the model in one file."""
+    """A model included by folder, by model.config or with merge equals the same model in place."""
     folder = tmp_path / "models/tip"
     folder.mkdir(parents=True)
     (folder / "model.config").write_text(
@@ -298,7 +298,7 @@ def test_self_collide_of_a_nested_model_is_used_at_any_depth(tmp_path, flag):
 
 
 def two(kind, axes="", more="", at=""):
-    """Return two links of 1 kg with a joint; the first link is fixed to the world."""
+    """Return an SDF of two links of 1 kg with a joint; the first link is fixed to the world."""
     body = "".join(
         f'<link name="{name}">{place}{inertial(1, (0.1, 0.1, 0.1))}</link>'
         for name, place in (("a", ""), ("b", at))
@@ -335,7 +335,8 @@ def test_a_ball_joint_can_be_away_from_its_child(tmp_path):
         two("ball", more="<pose>0 0 0.5 0 0 0</pose>", at="<pose>0 0 1 0 0 0</pose>"), tmp_path
     )
     half = math.sqrt(0.5)
-    pos, R = placed(m, [half, half, 0.0, 0.0])  # a quarter turn about x, at 1.5 m
+    # the joint makes a quarter turn about x, 1.5 m from the child
+    pos, R = placed(m, [half, half, 0.0, 0.0])
     assert m.nv == 3
     at = pos + R @ m.frame_pos[m.frame_id("b")]
     np.testing.assert_allclose(at, (0, 0.5, 1.5), atol=1e-15)
@@ -356,7 +357,7 @@ def test_springs_starts_and_limits_are_read(tmp_path):
 
 
 def test_a_gearbox_couples_the_joints_of_its_reference_body(tmp_path):
-    """theta_2 = -ratio theta_1; the axis of the output joint is opposite."""
+    """The gearbox has theta_2 = -ratio theta_1, and the output joint has the opposite axis."""
     bodies = "".join(
         f'<link name="{name}">{inertial(1, (0.1, 0.1, 0.1))}</link>' for name in "abc"
     )
@@ -389,7 +390,7 @@ def test_auto_inertials_follow_from_the_collisions(tmp_path):
 
 
 def test_each_collision_has_its_own_density(tmp_path):
-    """The elements are on one line, or in an included file with the line of the include."""
+    """Elements keep their density if they share a line, or the line of an include."""
     box = "<geometry><box><size>1 1 1</size></box></geometry>"
     shapes = "".join(
         f'<collision name="c{x}"><pose>{x} 0 0 0 0 0</pose><density>{density}</density>{box}'
@@ -406,7 +407,7 @@ def test_each_collision_has_its_own_density(tmp_path):
 
 
 L_SHAPE = ((0, 0), (2, 0), (2, 1), (1, 1), (1, 2), (0, 2))
-#: Shapes that touch as hulls, with volume, height of the centre, and moments about it per mass.
+#: Shapes whose contacts use hulls: volume, height of the centre, moments about it per mass.
 EXACT_SHAPES = {
     "<ellipsoid><radii>1 2 3</radii></ellipsoid>": (8 * math.pi, 0, (13 / 5, 10 / 5, 5 / 5)),
     "<cone><radius>1</radius><length>4</length></cone>":
@@ -454,7 +455,7 @@ def test_a_link_without_numbers_has_the_defaults_of_sdf(tmp_path):
     assert "default-inertial" in [finding.code for finding in m.findings]
 
 
-def test_links_that_no_joint_connects_float(tmp_path):
+def test_links_without_joints_float(tmp_path):
     body = "".join(
         f'<link name="{x}"><pose>0 0 {k} 0 0 0</pose></link>' for k, x in enumerate("ab")
     )
@@ -465,7 +466,7 @@ def test_links_that_no_joint_connects_float(tmp_path):
 
 
 def test_a_closed_loop_of_joints_is_read(tmp_path):
-    """One link of a four-bar linkage has two parents."""
+    """A four-bar linkage has a link with two parents."""
     names = ("ground", "left", "top", "right")
     at = {"ground": "0 0 0", "left": "0 0 0", "top": "0 0 1", "right": "1 0 0"}
     body = "".join(f'<link name="{n}"><pose>{at[n]} 0 0 0</pose></link>' for n in names)

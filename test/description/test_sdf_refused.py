@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Mistakes in SDF files are refused with their line; unused elements are noted once."""
+"""Errors in SDF files name their line; unused elements are noted once."""
 
 import pytest
 from support.refusals import refused
@@ -11,7 +11,7 @@ LINKS = '<link name="a"/><link name="b"/>'
 
 
 def model(body, version="1.11"):
-    """Return a model whose body begins on line 2."""
+    """Return an SDF with a model; `body` begins on line 2."""
     return f'<sdf version="{version}"><model name="m">\n{body}\n</model></sdf>'
 
 
@@ -33,7 +33,7 @@ def shape(text):
 
 
 def circle(tag, attribute):
-    """Return two elements that refer to each other, on lines 2 and 3."""
+    """Return two elements whose `attribute` names the other element."""
     pairs = (("a", "b"), ("b", "a"))
     if tag == "link":
         return "\n".join(f'<link name="{x}"><pose {attribute}="{y}"/></link>' for x, y in pairs)
@@ -60,7 +60,7 @@ SKEW = "<axis><xyz>1 0 0</xyz></axis><axis2><xyz>1 1 0</xyz></axis2>"
 BODY = "<gearbox_reference_body>a</gearbox_reference_body>"
 POINTS = "<polyline><point>0 0</point><point>1 0</point></polyline>"
 TURN = 'rotation_format="{}"'
-#: Mistakes inside a model, the codes of the first errors, and their lines.
+#: Mistakes in a model: the text, and the code and line of the first error.
 MISTAKES = {
     "two links of one name": ('<link name="a"/>\n<link name="a"/>', "duplicate-name", 3),
     "a reserved name": ('<link name="__a__"/><link name="b"/>', "reserved-name", 2),
@@ -113,7 +113,7 @@ MISTAKES = {
     "an include from the net": (include("https://a.org/models/b"), "include-address", 2),
     "an include of itself": (include("robot.sdf"), "include-cycle", 2),
 }
-#: Whole files.
+#: Files with mistakes.
 FILES = {
     "no model": ('<sdf version="1.11"/>', "missing-element", 1),
     "another root": ("<robot/>", "not-sdf", 1),
@@ -143,7 +143,7 @@ def load(text, tmp_path, **how):
 
 
 @pytest.mark.parametrize("name", FILES)
-def test_a_mistake_is_refused_with_its_line(tmp_path, name):
+def test_the_error_about_a_mistake_names_its_line(tmp_path, name):
     text, code, line = FILES[name]
     with pytest.raises(DescriptionError) as caught:
         load(text, tmp_path)
@@ -173,7 +173,7 @@ def test_a_symbolic_link_out_of_the_folder_of_a_model_is_refused(tmp_path, uri):
 
 
 def test_symbolic_links_within_a_package_are_followed(tmp_path):
-    """The paths are those of an install space of colcon."""
+    """The links are those that colcon makes in an install space."""
     for name in ("src/pack/tip", "here/tip"):
         (tmp_path / name).mkdir(parents=True)
     for name in ("src/pack", "here"):
@@ -217,7 +217,7 @@ def test_a_bomb_of_includes_is_refused(tmp_path):
 
 
 def test_models_nested_through_includes_are_refused_beyond_a_depth(tmp_path):
-    """Each file is within the depth of one document; together they exceed it."""
+    """Each file alone is within the allowed depth, but together they exceed it."""
     (tmp_path / "here").mkdir()
     for k in range(12):
         inner = LINKS if k == 11 else include(f"deep{k + 1}.sdf")
@@ -247,8 +247,8 @@ def test_repair_leaves_out_missing_models(tmp_path):
     assert "include-missing" in [finding.code for finding in m.findings]
 
 
-#: By unused element: its name in the finding, and the severity of the finding. A warning is for
-#: elements that would change the motion.
+#: For each unused element: its name in the finding, and the severity of the finding, a warning
+#: if the element would change the motion.
 UNUSED = {
     "<plugin name='p' filename='f'><a><b/></a></plugin>": ("<model> <plugin>", "note"),
     "<link name='c'><sensor name='s' type='altimeter'/></link>": (
@@ -269,7 +269,7 @@ UNUSED = {
 
 
 @pytest.mark.parametrize("text", UNUSED)
-def test_unread_elements_are_noted_once_with_their_line(tmp_path, text):
+def test_the_note_about_an_unused_element_appears_once_and_names_its_line(tmp_path, text):
     what, severity = UNUSED[text]
     twice = text.replace("'c'", "'d'").replace("'k'", "'l'") if "name='c'" in text else text
     body = f"{LINKS}\n{text}" + (f"\n{twice}" if "type='fixed'" not in text else "")

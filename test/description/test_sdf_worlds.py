@@ -59,7 +59,7 @@ def test_a_ball_falls_onto_the_ground_of_its_world():
 
 
 def test_a_ball_rests_on_a_static_model(tmp_path):
-    """Frames place a static cylinder; a cylinder cannot be an obstacle, so it becomes a link."""
+    """A cylinder cannot be an obstacle, so a static one, placed by frames, becomes a link."""
     tube = "<geometry><cylinder><radius>1</radius><length>1</length></cylinder></geometry>"
     body = "<frame name='spot'><pose>3 0 0 0 0 0</pose></frame>"
     post = f"<model name='post'>{STATIC}<pose relative_to='spot'>0 0 1 0 0 0</pose>"
@@ -131,7 +131,7 @@ def test_an_include_can_make_its_model_static(tmp_path, own, given):
     assert m.nv == (0 if (given or own) == "true" else 6)
 
 
-#: Surfaces with properties that obstacles lack.
+#: <surface> elements with values that obstacles cannot have.
 SURFACES = {
     "<bounce><restitution_coefficient>0.8</restitution_coefficient></bounce>": "restitution",
     "<friction><torsional><patch_radius>.1</patch_radius></torsional></friction>": "torsional",
@@ -219,7 +219,7 @@ def test_text_before_the_world_is_skipped(tmp_path):
 
 
 def test_line_numbers_are_right_after_a_comment_with_two_dashes(tmp_path):
-    """Gazebo's own worlds have commands with -- in comments."""
+    """Worlds that come with Gazebo have commands with -- in comments."""
     with refused(DescriptionError, "unknown-frame", line=4):
         loaded("<!-- gz topic --\n echo -->\n<model name='a'><pose relative_to='b'/>"
                + link("l") + "</model>", tmp_path)  # fmt: skip

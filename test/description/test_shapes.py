@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Inertials of simple bodies against closed forms and against sums over many small parts."""
+"""Inertials of simple bodies agree with closed forms and with sums over many small parts."""
 
 import math
 
@@ -13,11 +13,11 @@ from rbdyn_ros.description.parts.poses import pose
 from rbdyn_ros.description.parts.types import Inertial
 from rbdyn_ros.errors import ParameterError
 
-POINTS = 120  # points along each edge of the grid
+POINTS = 120  # along each edge of the grid
 
 
 def integrate(inside, edges):
-    """Return volume and inertia about the origin by the midpoint rule on a grid, density 1."""
+    """Return volume and moments of inertia about the origin, by the midpoint rule on a grid."""
     axes = [(np.arange(POINTS) + 0.5) / POINTS * edge - edge / 2 for edge in edges]
     x, y, z = np.meshgrid(*axes, indexing="ij")
     share = inside(x, y, z) * np.prod(edges) / POINTS**3
@@ -49,7 +49,7 @@ def integrate(inside, edges):
 )
 def test_shapes_agree_with_numeric_integration(inertial, inside, edges):
     volume, moments = integrate(inside, edges)
-    # the grid cuts curved surfaces into steps: about (1 / POINTS)^(3/2) of the whole
+    # on the grid a curved surface has steps, of about (1 / POINTS)^(3/2) of the volume
     assert inertial.mass == pytest.approx(volume, rel=2e-3)
     assert inertial.inertia[:3] == pytest.approx(moments, rel=2e-3)
     assert inertial.inertia[3:] == (0.0, 0.0, 0.0)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One reader for all kinds of robot files and names."""
+"""One reader reads all kinds of robot files and names."""
 
 from pathlib import Path
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""SRDF files: pairs of links that may overlap, found beside a robot or given."""
+"""SRDF files list pairs of links that may overlap; they are given, or found beside a robot."""
 
 import itertools
 
@@ -126,7 +126,7 @@ def test_an_srdf_beside_the_urdf_is_found(tmp_path, place):
 
 
 def test_a_broken_file_beside_the_robot_is_a_warning(tmp_path):
-    """The file was not requested: the robot loads as before."""
+    """Nobody asked for this file, so the robot is loaded without it."""
     robot = tmp_path / "robot.urdf"
     robot.write_text(URDF)
     (tmp_path / "robot.srdf").write_text("<robot>")
@@ -165,7 +165,7 @@ FOLDED = [(f"j{n}", f"{value}") for n, value in enumerate((2.8, 2.8, 0.0))]
     ids=["all", "two", "others", "unknown", "none"],
 )
 def test_pairs_that_overlap_in_a_state_do_not_push_each_other(joints, left):
-    """The state gives all joints between the two; distance queries list the pair."""
+    """Here the state has all joints between two links. Distance queries still list the pair."""
     m = rb.load_urdf(BENT, contact=True, srdf=srdf(state(*joints)))
     names = m.geom_names
     assert {(names[g], names[h]) for g, h in m.push_geom} == left
@@ -184,7 +184,7 @@ def test_a_state_with_a_broken_position_is_ignored_with_a_warning(value):
 
 
 @pytest.mark.parametrize("contact", [True, False])
-def test_states_that_are_not_keyframes_are_reported_also_without_contact(contact, tmp_path):
+def test_states_that_cannot_be_keyframes_are_reported_also_without_contact(contact, tmp_path):
     nameless = state(*FOLDED).replace('name="folded"', "")
     foreign = state(("j9", "1")).replace("folded", "foreign")
     text = srdf(state(("j2", "fast")), nameless, foreign)

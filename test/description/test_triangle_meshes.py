@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Triangle meshes in SDF, MJCF, scene and mechanism files, and in the output of rb.convert."""
+"""Triangle meshes of SDF, MJCF, scene and mechanism files are read, and rb.convert writes them."""
 
 import mujoco
 import numpy as np
@@ -30,7 +30,7 @@ def folder(tmp_path):
 
 
 def world(folder, mesh, static="true", optimization=""):
-    """Return the Model of an SDF with a model of one mesh."""
+    """Return the Model of an SDF world with a mesh."""
     chosen = f' optimization="{optimization}"' if optimization else ""
     (folder / "world.sdf").write_text(
         f"""<sdf version="1.9"><world name="w"><model name="post"><static>{static}</static>
@@ -49,14 +49,14 @@ def volume(m, name):
 @pytest.mark.parametrize(
     ("mesh", "kind"), [("ring", TRIANGLES), ("plate", TRIANGLES), ("box", HULL)]
 )
-def test_a_static_mesh_of_an_sdf_that_is_not_convex_keeps_its_triangles(folder, mesh, kind):
+def test_a_static_mesh_in_an_sdf_keeps_its_triangles_unless_it_is_convex(folder, mesh, kind):
     m = world(folder, f"<uri>{mesh}.stl</uri>")
     assert m.geom_type.tolist() == [kind]
 
 
 @pytest.mark.parametrize("second", [(0.5, 1.0, 0.1), (0.5, 0.5, 0.1)])
 def test_parts_that_overlap_are_convex_only_if_their_hull_has_all_triangles(folder, second):
-    """Overlapping parts count twice, so their volume can be the hull's volume or more."""
+    """The summed volume of parts that overlap can equal or exceed the volume of their hull."""
     boxes = [trimesh.creation.box(size) for size in ((1.0, 0.5, 0.1), second)]
     both = trimesh.util.concatenate(boxes)
     assert both.volume >= both.convex_hull.volume
@@ -65,12 +65,12 @@ def test_parts_that_overlap_are_convex_only_if_their_hull_has_all_triangles(fold
 
 
 @pytest.mark.parametrize("how", [{"static": "false"}, {"optimization": "convex_hull"}])
-def test_a_moving_or_marked_mesh_becomes_its_hull(folder, how):
+def test_a_mesh_that_moves_or_asks_for_its_hull_becomes_its_hull(folder, how):
     assert world(folder, "<uri>ring.stl</uri>", **how).geom_type.tolist() == [HULL]
 
 
-def test_a_triangle_mesh_that_would_move_is_refused_by_its_name(folder, monkeypatch):
-    """The reader makes hulls for moving models; in this test it makes triangles for all."""
+def test_the_error_about_a_moving_triangle_mesh_names_the_collision(folder, monkeypatch):
+    """The reader would make a hull of a moving mesh; this test makes it keep the triangles."""
     read = SolidReader._of_mesh
     monkeypatch.setattr(SolidReader, "_of_mesh", lambda self, *args: read(self, *args[:2], True))
     with refused(rb.DescriptionError, "moving-plane", "collision 'post/l'") as caught:
@@ -148,7 +148,7 @@ def test_too_many_triangles_are_refused(folder, monkeypatch):
 
 
 def test_the_last_corner_of_a_large_mesh_is_found():
-    """In a mesh of 400,000 triangles each inner edge has two triangles, and the tree has all."""
+    """The mesh has 400,000 triangles; all its inner edges and its bounding box are right."""
     n = 448
     y, x = np.divmod(np.arange((n + 1) ** 2), n + 1)
     k = (np.arange(n)[:, None] * (n + 1) + np.arange(n)).ravel()
@@ -171,7 +171,7 @@ def box(extents, centre):
 
 
 SLAB = box((2.0, 2.0, 0.2), (0.0, 0.0, -0.1))
-#: Parts of a mesh, x and y of a ball, and the height of the surface on which the ball rests.
+#: Parts of a mesh, the x and y of a ball, and the height of the surface where the ball rests.
 PARTS = {
     "a wall in a slab": ([SLAB, box((0.2, 2.0, 1.0), (0.5, 0.0, 0.4))], (0.25, 0.0), 0.0),
     "on a step in a slab": ([SLAB, box((1.0, 2.0, 0.1), (0.5, 0.0, 0.045))], (0.5, 0.0), 0.095),
@@ -189,7 +189,7 @@ def test_parts_that_overlap_carry_a_ball_as_one_solid(name):
     m = falling(whole.vertices, whole.faces, x, y)
     d = rb.make_data(m)
     rb.step(m, d, 1000)
-    # the penetration at rest is below 1e-9 m
+    # at rest the ball penetrates by less than 1e-9 m
     assert d.qpos[:3] == pytest.approx((x, y, height + 0.1), abs=1e-6)
 
 
@@ -203,7 +203,7 @@ def test_a_ball_rests_on_a_sheet_whose_triangles_face_both_ways():
 
 
 def falling(vertices, faces, x, y):
-    """Return a ball of 0.1 m that starts 0.2 m above the plane z = 0 of a mesh."""
+    """Return the Model of a mesh, and of a ball of radius 0.1 m that starts 0.2 m above z = 0."""
     ball = rb.Object("ball", rb.Sphere(0.1), mass=1.0, pose=rb.Pose((x, y, 0.3)))
     mesh = rb.Obstacle("mesh", rb.TriangleMesh(vertices, faces))
     return rb.scene(objects=[ball], obstacles=[mesh], floor=False)

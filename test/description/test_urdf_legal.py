@@ -60,7 +60,7 @@ def test_each_element_of_a_link_and_a_joint_is_read():
     assert (shoulder.damping, shoulder.friction, shoulder.mimic) == (0.5, 0.25, None)
 
 
-def test_rpy_is_fixed_axis_roll_pitch_yaw():
+def test_rpy_are_rotations_about_fixed_axes():
     from scipy.spatial.transform import Rotation
 
     for angles in ((0.3, -1.1, 2.5), (0, 0, math.pi), (math.pi / 2, math.pi / 2, 0), (-3, 3, 1)):
@@ -135,7 +135,7 @@ def test_bounds_of_a_continuous_joint_are_ignored():
 
 
 @pytest.mark.parametrize("kind", ["planar", "floating"])
-def test_limits_of_joints_with_many_degrees_of_freedom_are_ignored(kind):
+def test_limits_of_joints_with_several_degrees_of_freedom_are_ignored(kind):
     robot = one_joint(LIMIT + '<axis xyz="0 0 1"/>', kind)
     assert robot.joints[0].limit is None
     assert ("note", "limit-ignored") in codes(robot)
@@ -160,7 +160,7 @@ def test_numbers_of_every_legal_form_are_read():
     assert robot.joints[0].origin == Pose((1.0, 0.05, -200.0))
 
 
-def test_mimic_defaults_and_chains_are_read():
+def test_chains_and_defaults_of_mimic_joints_are_read():
     text = f"""<robot name="r"><link name="a"/><link name="b"/><link name="c"/><link name="d"/>
       <joint name="i" type="revolute"><parent link="a"/><child link="b"/>{LIMIT}</joint>
       <joint name="j" type="revolute"><parent link="a"/><child link="c"/>{LIMIT}
@@ -269,7 +269,7 @@ def test_ten_thousand_links_are_read():
     assert robot.joints[-1].line == 20_000
 
 
-def test_heavy_modules_are_imported_when_needed():
+def test_heavy_modules_are_imported_only_when_needed():
     names = "{'xacro', 'urdf_parser_py'}"
     code = f"import rbdyn_ros.description.urdf_files.urdf, sys; print({names} & {{*sys.modules}})"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
@@ -277,7 +277,7 @@ def test_heavy_modules_are_imported_when_needed():
 
 
 def test_releases_of_urdf_parser_that_call_getchildren_work(monkeypatch):
-    """Some releases of urdf_parser_py call a method that ElementTree has dropped."""
+    """Some releases of urdf_parser_py call getchildren, which ElementTree no longer has."""
     from urdf_parser_py.xml_reflection import core
 
     monkeypatch.setattr(core, "xml_children", lambda node: node.getchildren())
@@ -285,7 +285,7 @@ def test_releases_of_urdf_parser_that_call_getchildren_work(monkeypatch):
 
 
 def test_a_urdf_parser_that_takes_text_only_can_be_used(monkeypatch):
-    """Old releases take text only."""
+    """Old releases of urdf_parser_py read text only, no files."""
     from urdf_parser_py.urdf import URDF
     from urdf_parser_py.xml_reflection import core
 

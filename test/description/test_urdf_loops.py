@@ -20,7 +20,7 @@ AXIS = '<axis xyz="0 0 1"/>'
 
 
 def four_bar(loop, version="1.0"):
-    """Return a parallelogram with cranks of 1 m, 2 m apart; the loop starts on line 7."""
+    """Return the URDF of a parallelogram, without one joint; `loop` starts on line 7."""
     return f"""<robot name="bar" version="{version}"><link name="ground"/>
 <link name="left">{BODY}</link><link name="right">{BODY}</link>
 <link name="rod">{BODY}</link>
@@ -70,7 +70,7 @@ def test_a_loop_of_a_urdf_equals_the_loop_of_a_mechanism_file(loop, kind, axis, 
     np.testing.assert_array_equal(d.qpos, d_expected.qpos)
 
 
-def test_the_orientation_of_the_end_of_a_loop_can_be_a_quaternion():
+def test_the_orientation_of_a_loop_end_can_be_a_quaternion():
     turned = 'quat_xyzw="0 0 0.7071067811865476 0.7071067811865476"'
     isaac = ISAAC.format("fixed").replace('rpy="0 0 0.25"', turned)
     (joint,) = (j for j in read_text(four_bar(isaac, "1.1")).joints if j.closes_loop)
@@ -104,7 +104,7 @@ def test_a_loop_without_an_end_is_refused():
         read_text(text)
 
 
-def test_a_coupling_of_urdf_plus_is_reported_as_unused():
+def test_the_coupling_element_of_urdf_plus_is_reported_as_unused():
     (finding,) = read_text(four_bar("<coupling name='c'/>")).findings
     assert (finding.code, finding.found, finding.line) == ("not-used", "<coupling>", 7)
 

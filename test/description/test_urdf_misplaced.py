@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Elements and attributes in a wrong place of a URDF: a finding names the right place."""
+"""A finding about a misplaced element or attribute in a URDF names the right place."""
 
 import pytest
 from support.refusals import refused
@@ -36,7 +36,7 @@ def inertial(old, new):
     return document(body=BODY.replace(old, new))
 
 
-#: Documents with a misplaced word that would change the motion, and the element in the finding.
+#: Documents with a misplaced word that would change the motion, and its right place.
 LOST = {
     "an axis of the joint": (document(joint=' axis="0 0 1"', inner=LIMIT), "<axis xyz>"),
     "damping of the joint": (document(joint=' damping="0.5"'), "<dynamics damping>"),
@@ -82,7 +82,7 @@ LOST = {
     ),
 }  # fmt: skip
 
-#: Misplaced words that do not change the motion or that parsers ignore, and their severity.
+#: Documents with a misplaced word that would not change the motion, and the finding's severity.
 HARMLESS = {
     "no damping": (document(joint=' damping="0"'), "note"),
     "no damping as text": (inside("<damping> 0 </damping>"), "note"),
@@ -105,7 +105,7 @@ HARMLESS = {
 
 
 @pytest.mark.parametrize("form", LOST)
-def test_a_misplaced_word_that_moves_the_robot_is_refused(form):
+def test_a_misplaced_word_that_would_change_the_motion_is_refused(form):
     text, place = LOST[form]
     with pytest.raises(DescriptionError) as caught:
         read_text(text)
@@ -123,7 +123,7 @@ def test_a_misplaced_word_is_ignored_with_a_warning_without_strict():
 
 
 @pytest.mark.parametrize("form", HARMLESS)
-def test_a_misplaced_word_that_moves_nothing_is_reported(form):
+def test_a_misplaced_word_that_would_not_change_the_motion_is_reported(form):
     text, severity = HARMLESS[form]
     (finding,) = read_text(text).findings
     assert (finding.severity, finding.code) == (severity, "misplaced")
@@ -143,7 +143,7 @@ def test_unused_extensions_get_a_note(text):
 
 
 def _moved():
-    """Yield documents with each numeric attribute of the schema on every wrong element."""
+    """Yield elements, each with every numeric attribute that belongs to another element."""
     parts = {"link": ("link", "inertial", "mass", "inertia"), "joint": ("joint", "limit", "mimic")}
     for tags in parts.values():
         words = {word for tag in (*tags, "origin", "dynamics") for word in SCHEMA[tag].kinds}
@@ -155,7 +155,7 @@ def _moved():
 
 
 @pytest.mark.parametrize(("tag", "word"), list(_moved()))
-def test_every_attribute_of_the_schema_in_a_wrong_element_has_a_finding(tag, word):
+def test_a_finding_reports_every_attribute_of_the_schema_in_a_wrong_element(tag, word):
     text = inside('<mimic joint="k"/>')
     at = text.rindex(f"<{tag} ") if f"<{tag} " in text else text.rindex(f"<{tag}>")
     vector = word in ("xyz", "rpy")

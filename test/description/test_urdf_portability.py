@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""URDFs that rbdyn_ros reads and urdfdom refuses get a warning; Pinocchio uses urdfdom 6.0."""
+"""A warning names what urdfdom refuses in a URDF. Pinocchio reads URDF with urdfdom 6.0."""
 
 import pytest
 
@@ -59,7 +59,7 @@ READ = {
 
 
 def read_by_urdfdom(text):
-    """Return whether Pinocchio reads the robot with its mass."""
+    """Return whether Pinocchio reads a robot, with the right mass if it has joints."""
     pinocchio = pytest.importorskip("pinocchio", minversion="4.1")
     try:
         model = pinocchio.buildModelFromXML(text)

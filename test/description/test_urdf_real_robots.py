@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Every URDF of example-robot-data, against Pinocchio where Pinocchio reads it."""
+"""Every URDF of example-robot-data is read as by Pinocchio, if Pinocchio reads it."""
 
 import importlib.util
 import math
@@ -84,7 +84,7 @@ def test_joints_and_inertias_of_real_robots_agree_with_pinocchio(path):
 
 @pytest.mark.parametrize("path", FILES[::4], ids=name_of)
 def test_frames_agree_with_pinocchio(path):
-    """Pinocchio fuses fixed joints, so joints on links behind fixed joints are left out."""
+    """Pinocchio fuses fixed joints, so joints directly after a fixed joint are not compared."""
     pinocchio = pytest.importorskip("pinocchio")
     if path.name == "ur3.urdf":
         pytest.skip("it has neither a name nor links")

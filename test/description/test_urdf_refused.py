@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Every bad input is refused with a code, an element and a line."""
+"""The error about each bad input has a code, an element and a line."""
 
 import math
 from pathlib import Path
@@ -45,7 +45,7 @@ def follow(target):
     return f'{LIMIT}<mimic joint="{target}"/>'
 
 
-# Each row: the document, then code, element and line of its error.
+# for each mistake: the document, and code, element and line of the error
 ROWS = {
     # broken inertials
     "mass nan": (inertial('value="nan"'), "not-finite", "link 'a'", 4),
@@ -241,7 +241,7 @@ def test_too_deeply_nested_elements_are_refused():
             read_text(document)
 
 
-def test_size_and_number_of_elements_are_capped(monkeypatch):
+def test_the_size_of_a_file_and_its_number_of_elements_are_limited(monkeypatch):
     from rbdyn_ros.description.reading import guard
 
     monkeypatch.setattr(guard, "MAX_ELEMENTS", 3)
@@ -280,7 +280,7 @@ def test_all_errors_are_reported_at_once():
 
 
 def test_a_dropped_element_is_reported_once():
-    """A joint without a type is left out; its child is not a second root and keeps its name."""
+    """A joint without a type is dropped. Its child is not reported as a second root."""
     document = robot(
         AB,
         C,
@@ -335,7 +335,7 @@ def test_an_error_in_a_file_names_the_file_and_the_line(tmp_path):
     assert str(caught.value).startswith(f"{path}: line 4: joint 'j': ")
 
 
-def test_text_is_never_taken_for_a_path(tmp_path, monkeypatch):
+def test_text_is_never_read_as_a_path(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     Path("arm.urdf").write_text(robot(AB, joint()), encoding="utf-8")
     assert read("arm.urdf").name == "r"

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Every attribute of URDF's schema (urdf.xsd of 1.0 to 1.2) changes the robot or has a finding.
+"""Every attribute in URDF's schema (urdf.xsd, 1.0 to 1.2) changes the robot or causes a finding.
 
-Each row changes one attribute of a complete robot. The change must show in the Description with
-contact, from which a Model is made, or in the Appearance.
+Each test changes one attribute of a robot that has all elements. The change must show in the
+Description, which is read with contact, or in the Appearance.
 """
 
 from dataclasses import replace
@@ -48,7 +48,7 @@ ROBOT = f"""<robot name="r" version="1.2"><material name="blue"><color rgba="0 0
 <mimic joint="i" multiplier="0.9" offset="0.1"/>
 </joint></robot>"""
 
-#: Attributes that are read: their text in the robot, and a text with another value.
+#: For each attribute that is read: its text in the robot, and a text with another value.
 READ = {
     "robot name": ('name="r"', 'name="other"'),
     "robot version": ('version="1.2"', 'version="1.1"'),
@@ -101,8 +101,8 @@ _SOFT = (
 _RAYS = f"<ray>{_RAY.format('horizontal')}{_RAY.format('vertical')}</ray>"
 AXIS, END, BLUE = '<axis xyz="0 0 1"/>', "</robot>", '<material name="blue">'
 
-#: Unused elements and attributes: the text where they are inserted, the inserted text, and the
-#: name in findings. Attributes of an unused element are unused with the element.
+#: For each unused element or attribute: the text where it is inserted, the inserted text, and its
+#: name in the finding. No finding names the attributes of an unused element.
 TOLD = {
     "link type": ('<link name="c"', ' type="x"', "<link type>"),
     "verbose": ("<collision>", '<verbose value="1"/>', "<verbose>"),
@@ -122,7 +122,7 @@ TOLD = {
 
 
 def seen(text):
-    """Return all data of a robot, without lines and the source, and the findings."""
+    """Return the contents of a robot without line numbers (None if refused), and the findings."""
     look = read_appearance(text)
     try:
         d = read_text(text, strict=False, contact=True)
@@ -142,7 +142,7 @@ def told(findings):
 @pytest.fixture(scope="module")
 def whole():
     content, findings = seen(ROBOT)
-    # a mesh of a package that is not installed
+    # the robot names a mesh of a package that is not installed
     assert {finding.code for finding in findings} <= {"missing-meshes", "package-not-found"}
     return content, told(findings)
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Extensions of vendors in a URDF are used, or named once with their line and the reason."""
+"""Vendors' extensions of URDF are used, or a finding names them once, with line and reason."""
 
 import dataclasses
 import math
@@ -31,7 +31,7 @@ def transmission(inside):
     return f'<transmission name="t">{inside}</transmission>'
 
 
-#: Elements of the robot, of a link, and of a joint; the note names them.
+#: Unused elements in a robot, in a link and in a joint, and their names in the note.
 NAMED = {
     "robot": {
         '<sensor name="s"/>': "<sensor>",
@@ -78,7 +78,7 @@ NAMED = {
         '<state_interface name="position"/>': "<state_interface>",
     },
 }  # fmt: skip
-#: Extensions with a warning: without them the robot would move differently.
+#: Unused extensions that cause a warning, because they would change the motion.
 WARNED = {
     '<gazebo reference="b"><gravity>0</gravity></gazebo>': "<gazebo> <gravity>",
     '<gazebo reference="b"><dampingFactor>1</dampingFactor></gazebo>': "<gazebo> <dampingFactor>",
@@ -134,9 +134,9 @@ IMU_STATES = "".join(
     f'<state_interface name="{word}.x"/>' for word in ("angular_velocity", "linear_acceleration")
 )
 FORCES = '<state_interface name="force.x"/><param name="frame_id">b</param>'
-#: Changes of numbers, which one note names for all joints or links.
+#: Extensions that change numbers; one note counts all joints or links that they change.
 NOTED = ('="effort"', '="velocity"', "mimic", "rotor", "spring", "mu1")
-#: Extensions that change the robot: a function that reads the changed number, and its value.
+#: For each extension that is used: a function that returns the number it sets, and the number.
 USED = {
     interface("state", "position", "initial_value", "0.5"):
         (lambda robot: joint_of(robot).start, (0.5,)),
@@ -206,7 +206,7 @@ def line_of(text, word):
     ("place", "text", "named"),
     [(place, text, named) for place, rows in NAMED.items() for text, named in rows.items()],
 )
-def test_a_tag_that_is_not_used_has_one_note_with_its_count(place, text, named):
+def test_one_note_names_an_unused_tag_and_its_count(place, text, named):
     document = robot(**{place: f"{text}\n{text}"})
     (found,) = read_text(document).findings
     assert (found.code, found.found, found.line) == ("not-used", named, line_of(document, text))
@@ -267,7 +267,7 @@ def test_sensors_of_gazebo_equal_sensors_of_a_sensors_file(kind):
 
 
 def four_bar():
-    """Return the links and the joints of four bars without the joint that closes their loop."""
+    """Return the links and joints of a four-bar linkage, without the joint that closes it."""
     inertial = (
         '<inertial><mass value="1"/><inertia ixx="1" iyy="1" izz="1" ixy="0" ixz="0" iyz="0"/>'
         "</inertial>"
@@ -285,8 +285,8 @@ def four_bar():
     return links + joints
 
 
-def test_a_constraint_closes_a_loop_at_any_axes():
-    """A <constraint> with rotated ends equals the <loop_joint> whose axes coincide."""
+def test_a_constraint_closes_a_loop_with_any_axes():
+    """A <constraint> with rotated ends equals a <loop_joint> whose frames coincide."""
     end = (
         '<constraint name="l" type="revolute"><parent link="c"/><parent_origin xyz="1 0 0"/>'
         '<parent_axis xyz="0 0 1"/><child link="d"/><child_origin xyz="0 1 0" rpy="1.2 0 0"/>'
@@ -308,7 +308,7 @@ def test_a_constraint_closes_a_loop_at_any_axes():
 
 
 @pytest.mark.parametrize(("place", "attribute"), ATTRIBUTES.items())
-def test_an_attribute_that_is_not_used_has_a_note(place, attribute):
+def test_a_note_names_an_unused_attribute(place, attribute):
     text, named = attribute
     document = robot().replace(place, f"{place} {text} ", 1)
     assert notes(document) == [("not-used", named, line_of(document, text))]
@@ -337,7 +337,7 @@ def test_a_robot_starts_at_the_initial_values_of_ros2_control():
         (control("0.5", name="velocity"), "not-used"),
     ],
 )
-def test_an_initial_value_that_no_joint_can_have_has_a_note(given, code):
+def test_a_note_names_an_initial_value_that_the_joint_cannot_have(given, code):
     document = robot(robot=given)
     ((found, _, line),) = notes(document)
     assert (found, line) == (code, line_of(document, "<ros2_control"))
@@ -364,7 +364,7 @@ def test_the_joints_of_ros2_control_are_not_joints_of_the_robot():
 
 
 @pytest.mark.parametrize("place", ["joint_limits.yaml", "../config/joint_limits.yaml"])
-def test_limits_of_moveit_beside_a_robot_bound_planned_motions(tmp_path, place):
+def test_moveit_limits_in_a_file_beside_a_robot_bound_planned_motions(tmp_path, place):
     path = tmp_path / "urdf/robot.urdf"
     path.parent.mkdir()
     path.write_text(robot())
@@ -389,7 +389,7 @@ def test_limits_of_moveit_beside_a_robot_bound_planned_motions(tmp_path, place):
     assert joint_of(read(path)).limit == joint_of(found).limit
     limits.write_text("joint_limits: {j: {has_velocity_limits: true, max_velocity: fast}}")
     assert [(x.found, x.severity) for x in read(path).findings] == [("fast", "warning")]
-    limits.write_text("j: {limit: {lower: 1}}")  # these are the limits of a xacro file
+    limits.write_text("j: {limit: {lower: 1}}")  # these limits are for a xacro file
     assert read(path).findings == ()
     limits.write_text("- [")
     assert [(x.code, x.severity) for x in read(path).findings] == [("joint-limits", "warning")]

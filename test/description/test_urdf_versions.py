@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""URDF 1.0, 1.1 and 1.2: the same robot in each, and elements that each version forbids."""
+"""A robot is the same in URDF 1.0, 1.1 and 1.2; elements that a version lacks are reported."""
 
 import itertools
 import math
@@ -21,7 +21,7 @@ NEW = 'acceleration="5" deceleration="6" jerk="7"'
 
 
 def robot(turn, version="1.0", limit=LIMIT, shape='<sphere radius="0.1"/>'):
-    """Return a robot with origins on lines 3, 7 and 9, and the limit on line 11."""
+    """Return a URDF; `turn` is in the origins on lines 3, 7 and 9, and `limit` is on line 11."""
     origin = f'<origin xyz="0.1 0.2 0.3" {turn}/>'
     return f"""<robot name="r" version="{version}"><link name="a"/><link name="b">
       <inertial>
@@ -78,7 +78,7 @@ def test_the_angles_of_a_quaternion_give_the_same_rotation():
         quats += [quat_from_rpy(*rng.uniform(-3, 3, 1), pitch + off, *rng.uniform(-3, 3, 1))]
     for quat in quats:
         again = quat_from_rpy(*rpy_from_quat(tuple(quat)))
-        # quaternions of both signs; an angle has rounding errors of a few units of 4e-16
+        # q and -q are one rotation; the angles have rounding errors of a few 4e-16
         assert abs(np.dot(quat, again)) == pytest.approx(1.0, abs=4e-15)
         for axis in np.eye(3):
             np.testing.assert_allclose(rotate(again, axis), rotate(tuple(quat), axis), atol=4e-15)
@@ -111,7 +111,7 @@ def test_a_long_quaternion_is_normalised_with_a_note():
 @pytest.mark.parametrize("beside", ["", ' rpy="0 0 0.5"'])
 @pytest.mark.parametrize("version", ['version="1.0"', ""])
 def test_version_1_0_has_no_quaternion(version, beside):
-    """As in urdfdom, a quaternion is ignored with a warning, and the angles are used."""
+    """As in urdfdom, the angles are used, and a quaternion is ignored with a warning."""
     text = robot(f'quat_xyzw="0 0 1 0"{beside}').replace('version="1.0"', version)
     description = read_text(text)
     assert codes(description) == [("warning", "newer-attribute", n) for n in (3, 9)]
@@ -142,7 +142,7 @@ def test_version_1_2_requires_position_limits():
     assert codes(read_text(text.replace("revolute", "continuous")))[0][0] == "note"
 
 
-#: Robots on which urdfdom and this reader agree: arguments of `robot`.
+#: Arguments of `robot` with which urdfdom and this reader agree.
 CASES = {
     **{f"version {v}": ("", v) for v in (" 1.0", "1.00", "01.1", "1", "1.3", "0.9", "", "1.0.0")},
     **{f"a quaternion in {v}": ('quat_xyzw="0 0 0.6 0.8"', v) for v in ("1.0", "1.1", "1.2")},
@@ -163,7 +163,7 @@ CASES = {
 
 @pytest.mark.parametrize("case", CASES)
 def test_each_version_of_urdf_is_read_or_refused_as_by_urdfdom(case):
-    """Pinocchio reads URDF by urdfdom. A zero quaternion, the identity there, is refused here."""
+    """Pinocchio uses urdfdom, for which a zero quaternion is the identity; here it is refused."""
     pin = pytest.importorskip("pinocchio")
     try:
         pin.buildModelFromXML(robot("", "1.2"))
@@ -203,10 +203,10 @@ def test_limits_of_version_1_2_are_read(tmp_path):
     assert again.sha256() == m.sha256()
     assert (again.jnt_acceleration, again.jnt_deceleration, again.jnt_jerk) == ([5], [6], [7])
     old = rb.load_urdf(robot("", "1.2"))
-    assert old.sha256() == m.sha256()  # the new limits do not act
+    assert old.sha256() == m.sha256()  # the new limits have no effect on the motion
     for field in ("jnt_acceleration", "jnt_deceleration", "jnt_jerk"):
         assert getattr(old, field) == [math.inf]
-    # effort and velocity are optional since 1.2
+    # since 1.2 effort and velocity are optional
     bare = read_text(robot("", "1.2", 'lower="-1" upper="2"'))
     assert (bare.joints[0].limit, bare.findings) == (Limit(-1, 2), ())
     with refused(DescriptionError, ["missing-attribute"] * 2, "joint 'j'", line=11):

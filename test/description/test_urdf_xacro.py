@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""xacro files that a user names are expanded; strings never are."""
+"""A xacro file is expanded if a user names it; xacro in a string never is."""
 
 import math
 import os
@@ -104,14 +104,14 @@ def test_a_bool_and_a_number_are_arguments(tmp_path):
         ("heavy:=6", "xacro_args"),
     ],
 )
-def test_other_arguments_are_refused_by_name(tmp_path, given, element):
+def test_the_error_about_a_bad_xacro_argument_names_it(tmp_path, given, element):
     with refused(ParameterError, "bad-argument", element):
         read(write(tmp_path), xacro_args=given)
 
 
 @pytest.mark.parametrize("name", ["heavi", "m", ""])
 def test_an_argument_that_the_file_does_not_have_is_refused(tmp_path, name):
-    """xacro itself ignores such an argument."""
+    """xacro itself would ignore such an argument."""
     with refused(DescriptionError, "xacro-args", found=name, allowed="heavy"):
         read(write(tmp_path), xacro_args={name: "6"})
 
@@ -126,7 +126,7 @@ def test_arguments_of_included_files_can_be_set(tmp_path):
 
 
 def test_an_xacro_argument_without_effect_causes_a_warning(tmp_path):
-    """The file exists, so it is not refused; it has no effect, so there is a warning."""
+    """The file declares this argument, so there is no error, but it does not use it."""
     inner = '<xacro:arg name="tool" default="none"/><link name="$(arg tool)"/>'
     guarded = (
         f'<xacro:arg name="on" default="false"/><xacro:if value="$(arg on)">{inner}</xacro:if>'
@@ -174,7 +174,7 @@ def test_package_dirs_can_be_a_single_path(tmp_path):
 
 
 @pytest.mark.parametrize("dirs", [None, 3, [3], [None], b"/ws", [b"/ws"]])
-def test_other_package_dirs_are_refused_by_name(dirs):
+def test_the_error_about_bad_package_dirs_names_them(dirs):
     with refused(ParameterError, "bad-argument", "package_dirs"):
         read('<robot name="r"><link name="a"/></robot>', package_dirs=dirs)
 
@@ -186,7 +186,7 @@ def test_a_missing_package_is_refused(tmp_path):
 
 
 def test_a_package_of_a_sourced_workspace_is_found(tmp_path, monkeypatch):
-    """The index of ROS is replaced, so that the test runs without ROS."""
+    """A stand-in for ROS's index of packages lets the test run without ROS."""
     index = tmp_path / "ros/ament_index_python"
     index.mkdir(parents=True)
     (index / "__init__.py").touch()
@@ -203,7 +203,8 @@ def test_a_package_of_a_sourced_workspace_is_found(tmp_path, monkeypatch):
 
 
 def test_this_package_is_found_where_no_workspace_is_sourced(monkeypatch):
-    monkeypatch.setitem(sys.modules, "ament_index_python.packages", None)  # importing it fails
+    # this lets its import fail
+    monkeypatch.setitem(sys.modules, "ament_index_python.packages", None)
     folder = find_package("rbdyn_ros")
     assert (folder / "config" / "worlds" / "tables.yaml").is_file()
 
@@ -231,7 +232,7 @@ def test_package_names_cannot_leave_the_folders(tmp_path, name):
 def test_a_broken_xacro_file_is_refused(tmp_path, capfd, old, new, code):
     path = write(tmp_path)
     path.write_text(path.read_text(encoding="utf-8").replace(old, new), encoding="utf-8")
-    # the text of the message depends on the version of xacro
+    # the message depends on the version of xacro
     with pytest.raises(DescriptionError) as caught:
         read(path)
     assert caught.value.code == code
@@ -270,12 +271,12 @@ def test_xacro_in_a_text_or_a_urdf_file_is_refused_and_never_expanded(tmp_path):
         read(path)
     assert f"'cp {path.name} {path.name}.xacro'" in str(caught.value)
     assert not mark.exists()
-    shutil.copy(path, f"{path}.xacro")  # this follows the advice of the message
+    shutil.copy(path, f"{path}.xacro")  # the message advises to do this
     assert len(read(tmp_path / "raw.urdf.xacro").links) == 1
 
 
-def test_a_urdf_may_declare_xacro_without_its_use(tmp_path):
-    """The output of xacro also declares the namespace; comments are ignored."""
+def test_a_urdf_may_declare_xacro_without_using_it(tmp_path):
+    """The output of xacro still declares the namespace. Comments do not count as use."""
     path = tmp_path / "expanded.urdf"
     path.write_text(
         f"<robot name='r' {XMLNS}><!-- ${{x}} <xacro:arg/> --><link name='a'/></robot>"
@@ -288,7 +289,7 @@ def test_a_urdf_may_declare_xacro_without_its_use(tmp_path):
 
 
 def doubling(depth):
-    """Return macros, each of which calls the previous macro twice."""
+    """Return xacro macros, each of which calls the macro before it twice."""
     macros = [f'<xacro:macro name="m{k}"><xacro:m{k - 1}/><xacro:m{k - 1}/></xacro:macro>'
               for k in range(1, depth)]  # fmt: skip
     last = f"<xacro:m{depth - 1}/>"

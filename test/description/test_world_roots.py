@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Robot files become floating or fixed parts of a scene, or are refused."""
+"""A robot file becomes a floating or a fixed part of a scene, or is refused."""
 
 import numpy as np
 import pytest
@@ -49,8 +49,8 @@ LEGS = "<body name='trunk' pos='0 0 1'><freejoint name='free'/><geom size='0.1'/
 LEG = "<body name='leg'><joint name='j'/><geom size='0.1' pos='1 0 0'/></body>"
 DRIVE = "<actuator><motor joint='j'/></actuator>"
 KEY = "<keyframe><key name='up' qpos='0 0 2 1 0 0 0 0.5'/></keyframe>"
-#: By name of a file: its text, the kind of part that it becomes (or the words of its refusal), and
-#: its number of degrees of freedom. Its joints count as actuated.
+#: For each file: its text, the kind of part that it becomes (or words of the error), and its
+#: number of degrees of freedom. All joints count as actuated.
 FILES = {
     "box.sdf": (sdf(link("l", solid("c", BOX))), "object", 6),
     "arm.sdf": (sdf(ARM), "object", 7),
@@ -111,7 +111,7 @@ HIGH = "<pose>0 0 5 0 0 0</pose>"
 @pytest.mark.parametrize("more", ["", STATIC, HIGH, STATIC + HIGH])
 @pytest.mark.parametrize("body", ["box", "arm"])
 def test_a_model_of_sdf_stands_where_gazebo_puts_it(body, more, tmp_path):
-    """The pose of the link in the model is used, 1 m and a rotation, but not the model's pose."""
+    """The object's pose replaces the model's pose; the link keeps its pose in the model."""
     free = solid("c", BOX), "0 0 1 0 0 0"
     text = sdf(link("l", *free) + (link("tip") + joint("l", "tip")) * (body == "arm"), more)
     (tmp_path / "x.sdf").write_text(text)
@@ -131,7 +131,7 @@ def test_an_obstacle_has_the_pose_of_its_object(tmp_path):
 
 
 def test_the_corners_of_a_static_mesh_include_the_pose_of_its_link(tmp_path):
-    """A triangle at x = 1 belongs to a link at a height of 1 m, rotated by 90 degrees about z."""
+    """The link of a triangle is at a height of 1 m, and rotated by 90 degrees about z."""
     corners = "v 1 0 0\nv 2 0 0\nv 1 1 0\nf 1 2 3\n"
     (tmp_path / "t.obj").write_text(corners)
     mesh = solid("c", "<mesh><uri>t.obj</uri></mesh>")
@@ -197,7 +197,7 @@ def test_the_text_of_an_sdf_is_a_robot(tmp_path):
     assert rb.load_urdf(text.encode()).nv == 1
 
 
-def test_a_text_includes_models_by_their_names_only(tmp_path):
+def test_a_text_may_include_models_only_by_name(tmp_path):
     (tmp_path / "part").mkdir()
     (tmp_path / "part/model.sdf").write_text(FILES["arm.sdf"][0])
     text = "<sdf version='1.11'><include><uri>{}</uri></include></sdf>"

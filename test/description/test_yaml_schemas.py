@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The JSON schemas of YAML files accept and refuse the same documents as the tables of keys.
+"""The JSON schemas of YAML files accept the same documents as the readers' tables of keys.
 
-A schema describes values, not their spelling (1_0 is a string here), and no other files.
+A schema does not describe how values are spelt (1_0 is a string here), nor other files.
 """
 
 import functools
@@ -25,7 +25,7 @@ from rbdyn_ros.errors import DescriptionError, RbdynError
 
 TEST = Path(__file__).resolve().parents[1]
 ROOT = TEST.parent
-#: Good files of each kind.
+#: Valid files of each kind.
 GOOD = {
     "actuators": ["config/actuators.yaml", "test/fuzz/seeds/good/actuators*.yaml"],
     "mechanism": [
@@ -46,7 +46,7 @@ GOOD = {
 
 @functools.cache
 def module(path):
-    """Return a module of tests, for its table of bad input."""
+    """Import a test module by its path; the tests need its table of bad input."""
     spec = importlib.util.spec_from_file_location(f"table_{Path(path).stem}", TEST / path)
     found = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(found)
@@ -92,10 +92,10 @@ def bad_sensors():
     bodies, rays = module("sensors/test_sensor_files.py"), module("sensors/test_ray_files.py")
     for line, _ in parameters(bodies.test_invalid_sensors_are_refused):
         yield bodies.one(line)
-    for kind, key, value, _ in parameters(rays.test_bad_values_are_refused_with_their_line):
+    for kind, key, value, _ in parameters(rays.test_the_error_of_a_bad_value_names_its_line):
         yield rays.one(kind, **{key: value})[0]
     cameras = module("sensors/test_depth_cameras.py")
-    changes = parameters(cameras.test_bad_values_in_a_file_are_refused_with_their_line)
+    changes = parameters(cameras.test_the_error_of_a_bad_value_in_a_file_names_its_line)
     yield from (cameras.FILE.replace(old, new) for old, new, _, _ in changes)
     yield cameras.COLOR
 
@@ -119,7 +119,7 @@ BAD = {
 
 
 def plain(node):
-    """Return a node in the form that an editor reads."""
+    """Return a node as the plain value that an editor's YAML parser would return."""
     if isinstance(node, Items):
         return [plain(item) for item in node.nodes]
     if not isinstance(node, Scalar):
@@ -135,7 +135,7 @@ def plain(node):
 
 
 def verdicts(dialect, text):
-    """Return whether the table and the schema refuse a document; None if it cannot be parsed."""
+    """Return whether table and schema refuse a document (two bools), or None if it is no YAML."""
     try:
         top = dialect.parse(text, "file.yaml", Audit())
     except RbdynError:
@@ -153,10 +153,10 @@ def test_schema_and_table_refuse_the_same_bad_input(kind):
         found = verdicts(dialect, text)
         if found is not None:
             assert found[0] == found[1], (
-                f"the schema {'accepts' if found[0] else 'refuses'} {text}"
+                f"only the {'table' if found[0] else 'schema'} refuses {text}"
             )
             seen.append(found[0])
-    assert sum(seen) >= 14  # the other files need a robot or further files
+    assert sum(seen) >= 14  # other mistakes show only with the robot or further files
     assert len(seen) >= 28
 
 
@@ -222,7 +222,7 @@ def test_a_row_of_the_table_defines_the_field_and_the_default_of_a_key():
         ("left: 1\nrat: 1\ncount: x", ["missing-key", "unknown-key", "bad-value"], [1, 2, 3]),
     ],
 )
-def test_a_table_refuses_with_code_element_and_line(text, codes, lines):
+def test_the_error_of_a_table_has_code_element_and_line(text, codes, lines):
     with refused(DescriptionError, codes) as caught:
         read(text)
     assert [finding.line for finding in caught.value.findings] == lines

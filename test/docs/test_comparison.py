@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""docs/explanation/comparison.md: every comparison marked as run is run again."""
+"""Every comparison in docs/explanation/comparison.md that is marked as run is run here."""
 
 import re
 from pathlib import Path
@@ -64,7 +64,7 @@ LOADERS = (rb.load_urdf, mujoco.MjModel.from_xml_string, pin.buildModelFromXML)
 
 
 def row(first):
-    """Return the cells of a row of the page after its first cell."""
+    """Return the cells, after the first, of the page's row that begins with `first`."""
     (found,) = re.findall(rf"^\| {re.escape(first)} \| (.*) \|$", PAGE, re.MULTILINE)
     return found.split(" | ")
 
@@ -188,7 +188,8 @@ def test_rbdyn_keeps_a_nan_state_and_mujoco_resets_it():
 
 @pytest.mark.parametrize("fraction", [0.5, 0.9, 0.99])
 def test_a_box_on_a_slope_creeps_as_listed(fraction, monkeypatch):
-    """The no-slip solver iterates, so its creep depends on rounding; others agree to 5 %.
+    """The creep of the no-slip solver depends on rounding, because it iterates. Others agree to 5
+    %.
 
     Drake, in the last two columns, is not installed here.
     """
@@ -204,7 +205,7 @@ def test_a_box_on_a_slope_creeps_as_listed(fraction, monkeypatch):
 
 
 def test_mujocos_sparse_factorisation_is_right_in_a_stack():
-    """MuJoCo issue 3767: the Jacobians of 60 and more dofs are sparse by default."""
+    """MuJoCo issue 3767 is about sparse Jacobians, which are the default from 60 dofs on."""
     cube = (
         '<body pos="{x} 0 {z}"><freejoint/><geom type="box" size=".05 .05 .05" mass="1"/></body>'
     )

@@ -36,8 +36,8 @@ def test_every_option_is_on_the_page(capsys, name):
     options = set(re.findall(r"(?:^  |, )(--[\w-]+)", text, re.MULTILINE)) - {"--help"}
     shared = set(re.findall(r"^\| `(--[\w-]+)", PAGE.split("## rbdyn")[0], re.MULTILINE))
     assert "--repair" in shared
-    assert "NAME:=VALUE" not in text or options >= shared, "a command that reads a robot"
+    assert "NAME:=VALUE" not in text or options >= shared, "it lacks a shared option"
     for option in options - (shared if "NAME:=VALUE" in text else set()):
         assert re.search(rf"{option}(?![\w-])", SECTIONS[name]), f"{name} has {option}"
     named = set(re.findall(r"`(--[\w-]+)", SECTIONS[name])) - {"--ros-args"}
-    assert named <= options, "no such options"
+    assert named <= options, "the section has an unknown option"

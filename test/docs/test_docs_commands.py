@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Commands in the documentation run, or have a reason not to run.
+"""All commands in the documentation run, or NOT_RUN has the reason why they do not.
 
-A block marked `bash` runs in a folder that looks like the root of the repository. A server stays
-in the background while the following blocks run, until the text says "End it with Ctrl-C", a
-block starts another server, or the page ends; then Ctrl-C must end it with status 0. If a block
-of output follows at once, its lines must appear in the output, with any numbers. A block with a
-file name is saved. A block marked `console` does not run and must be in NOT_RUN.
+A block marked `bash` runs in a folder that looks like the root of the repository. A server runs in
+the background until the text says "End it with Ctrl-C", another server starts, or the page ends;
+Ctrl-C must then end it with status 0. If a block of output follows directly, its lines must appear
+in the output, with any numbers. A block with a file name is written to this file. A block marked
+`console` does not run, and must be in NOT_RUN.
 """
 
 import itertools
@@ -32,7 +32,7 @@ SEVERAL = "ros2 launch rbdyn_ros multi_robot.launch.py"
 
 ACTIONS = "needs the client of an action; test_gripper_node.py does the same"
 
-#: Reasons why blocks do not run, by page and the beginning of their first line.
+#: For the page and the beginning of the first line of a block: the reason why it does not run.
 CLIENT = "needs a client in another process; test/control_box and test_box_node.py do the same"
 PICKS = "needs two processes; test_so101_node.py does the same"
 WALKS = "needs two processes; test_policy_node.py does the same"
@@ -137,10 +137,10 @@ NOT_RUN = {
     ("docs/guides/several_robots.md", "ros2 run tf2_ros"): WORKSPACE,
 }  # fmt: skip
 
-#: The phrase that ends servers before the end of a page.
+#: The phrase in a page at which its servers are ended.
 ENDS = re.compile(r"End (?:it|both|them) with Ctrl-C")
 
-#: Pages that run in parallel; most of their time is waiting.
+#: Number of pages that run in parallel, because they spend most of their time waiting.
 AT_ONCE = 3
 
 
@@ -148,28 +148,28 @@ def with_bash(page):
     return bool(of_language(page, "bash"))
 
 
-#: The commands of this page are the examples, which test_examples.py runs.
+#: The commands of this page run examples, which test_examples.py does.
 EXAMPLES = "docs/guides/examples.md"
-#: A page of two dozen commands, which test/commands runs.
+#: A page of two dozen commands, which test/commands tests.
 REFERENCE_OF_COMMANDS = "docs/reference/command_line.md"
 RUN = [
     pytest.param(page, marks=[pytest.mark.nightly] * (page in {EXAMPLES, REFERENCE_OF_COMMANDS}))
     for page in page_names()
     if with_bash(page)
 ]
-#: Folders of trials. Each page has its own folder, because pages run at the same time.
+#: Folders of trials: each page has its own, because pages run at the same time.
 TRIALS = ("/tmp/reach_trial", "/tmp/rbdyn_trial")
 
 
 @pytest.fixture(scope="module")
 def outcomes(request, tmp_path_factory):
-    """Start the selected pages in parallel; return their futures."""
+    """Start the commands of the selected pages in parallel; return a future for each page."""
     asked = [
         item.callspec.params["page"]
         for item in request.session.items
         if getattr(item, "originalname", "") == test_commands_of_a_page_run.__name__
     ]
-    for folder in TRIALS:  # results of an older version are refused, as the pages say
+    for folder in TRIALS:  # results of an older version would be refused
         shutil.rmtree(folder, ignore_errors=True)
     with ThreadPoolExecutor(AT_ONCE) as pool:
         count = itertools.count()
@@ -196,14 +196,14 @@ def run_page(page, folder, number):
 
 
 def expected_output(block):
-    """Return the lines of output that a page shows right after a block."""
+    """Return the lines of output that the page shows directly after a block."""
     if block is None or block.language != "text" or block.after.strip():
         return []
     return [line for line in block.text.splitlines() if line.strip() not in {"", "..."}]
 
 
 def ran_as_example(block):
-    """Run a block of examples through test_examples.run, which caches; return whether it did."""
+    """If a block only runs examples, run them (or use cached runs); return whether it does."""
     lines = commands(block.text)
     found = [re.match(r"\.venv/bin/python examples/(\w+\.py)(.*)", line) for line in lines]
     if not all(found):
@@ -219,7 +219,7 @@ def test_commands_of_a_page_run(page, outcomes):
 
 
 def matches(block):
-    """Return the NOT_RUN key with the longest match for a block's first line, or None."""
+    """Return the longest key of NOT_RUN with which a block begins, or None."""
     fitting = [key for key in NOT_RUN if key[0] == block.page and block.first.startswith(key[1])]
     return max(fitting, key=lambda key: len(key[1]), default=None)
 
@@ -255,7 +255,7 @@ def test_names_and_types_in_a_ros_command_exist(where, line):
         check_message(words)
     elif words[:2] == ["param", "set"]:
         assert words[2] in {"/simulator", "/arm_controller"}
-        live = rf"| `{words[3]}` \* |"  # a star marks parameters that can be set at run time
+        live = rf"| `{words[3]}` \* |"  # the star marks parameters that can change at run time
         assert live in REFERENCE, f"{where}: {words[3]}"
         yaml.safe_load(words[4])
     elif words[:2] == ["launch", "rbdyn_ros"]:
@@ -263,7 +263,7 @@ def test_names_and_types_in_a_ros_command_exist(where, line):
 
 
 def check_message(words):
-    """Check that the type exists and that the values fit its fields."""
+    """Check that the message type in a command exists, and that the values fit its fields."""
     plain = [word for word in words[2:] if not word.startswith("-")]
     if words[:2] == ["topic", "pub"] and "-r" in words:
         plain.remove(words[words.index("-r") + 1])
@@ -278,7 +278,7 @@ def check_message(words):
 
 
 def fill(message, values):
-    """Set the fields of a message from a mapping; fail for a wrong name or type."""
+    """Set the fields of a message from a dictionary; fail for an unknown name or a wrong type."""
     kinds = message.get_fields_and_field_types()
     for name, value in values.items():
         assert name in kinds, f"{type(message).__name__} has no field {name}"

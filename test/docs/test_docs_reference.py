@@ -21,14 +21,14 @@ API = (REFERENCE / "api.md").read_text()
 
 
 def test_generated_pages_are_up_to_date():
-    """Run `python tools/docs.py` to update them."""
+    """If this fails, `python tools/docs.py` updates them."""
     command = [sys.executable, str(ROOT / "tools/docs.py"), "--check"]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
 
 
 def test_every_field_is_listed_once():
-    """Options, sizes, arrays and names are listed."""
+    """All options, sizes, arrays and names are in the tables."""
     named = [field.name for field in (*OPTION_FIELDS, *MODEL_FIELDS, *DATA_FIELDS)]
     tables, scratch = FIELDS.split("## Scratch of a Data")
     listed = re.findall(r"^\| `(\w+)`", tables, re.MULTILINE)
@@ -51,7 +51,7 @@ def test_fields_marked_as_mujoco_fields_exist_in_mujoco(name):
 
 @pytest.fixture(scope="module")
 def topics():
-    """Return the pages of the API on the site by title."""
+    """Return the contents of the site's API pages by title."""
     with pytest.MonkeyPatch.context() as patch:
         patch.syspath_prepend(ROOT / "tools")
         from docs_api import topics
@@ -60,7 +60,7 @@ def topics():
 
 
 def test_every_public_name_is_listed(topics):
-    """The names come from the package's file, independently of the generator."""
+    """The names come from rbdyn_ros/__init__.pyi, not from the generator of the pages."""
     text = (ROOT / "rbdyn_ros/__init__.pyi").read_text()
     names = re.findall(r"^from \S+ import (?:\w+) as (\w+)$", text, re.MULTILINE)
     assert len(names) > 90
@@ -75,12 +75,12 @@ def test_every_public_name_is_listed(topics):
     "part",
     [
         "rb.Servos.efforts(d: Data, control: ArrayLike) -> Array\n",
-        "    line: int | None = None,\n",  # rb.Finding, a dataclass
+        "    line: int | None = None,\n",  # a field of the dataclass rb.Finding
         "rb.DescriptionError(findings: Finding | Iterable[Finding], source: str = '')\n",
     ],
 )
 def test_signatures_show_types_as_the_source_writes_them(topics, part):
-    """The types annotate a method, the fields of a dataclass, and an inherited __init__."""
+    """The parts are from a method, from fields of a dataclass, and from an inherited __init__."""
     assert part in "".join(topics.values())
 
 
@@ -93,12 +93,12 @@ def test_docstring_sections_become_lists(topics):
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory):
-    """Build the site as `make docs` does; return its folder."""
+    """Build the site with the command of `make docs`; return its folder."""
     pytest.importorskip("material")
     folder = tmp_path_factory.mktemp("site")
     command = [sys.executable, "-m", "mkdocs", "build", "--strict"]
     env = dict(os.environ, NO_MKDOCS_2_WARNING="1", http_proxy="http://127.0.0.1:9")
-    env["https_proxy"] = env["http_proxy"]  # network requests fail
+    env["https_proxy"] = env["http_proxy"]  # network requests fail then
     done = subprocess.run(
         [*command, "--site-dir", str(folder)],
         cwd=ROOT,
@@ -114,7 +114,7 @@ def site(tmp_path_factory):
 def test_every_page_is_in_the_site(site):
     for page in (ROOT / "docs").rglob("*.md"):
         assert (site / page.relative_to(ROOT / "docs").with_suffix(".html")).exists()
-    assert "make sim" in (site / "overview.html").read_text()  # the README
+    assert "make sim" in (site / "overview.html").read_text()  # this is the README
     assert 'href="api_toolbox.html"' in (site / "reference/api.html").read_text()
     assert "rb.frame_jacobian(" in (site / "reference/api_toolbox.html").read_text()
 
@@ -123,7 +123,7 @@ LOADED = {"stylesheet", "preload", "preconnect", "icon"}
 
 
 class Loaded(HTMLParser):
-    """A parser that collects the addresses that a browser loads with a page."""
+    """A parser that collects the addresses that a browser loads with an HTML page."""
 
     def __init__(self):
         super().__init__()
@@ -145,7 +145,7 @@ def test_no_page_loads_anything_from_the_network(site):
 
 
 def test_linked_files_are_copied_into_the_site(site):
-    """Links to files of the repository lead to copies."""
+    """Links to files of the repository lead to their copies."""
     text = (site / "guides/sensors.html").read_text()
     assert 'href="../files/config/sensors.yaml"' in text
     copied = (site / "files/config/sensors.yaml").read_text()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""docs/explanation/theory.md lists each equation number once, and only names that exist."""
+"""docs/explanation/theory.md lists each equation once, and all names on it exist."""
 
 import importlib
 import re
@@ -17,8 +17,8 @@ PAGE = (ROOT / "docs/explanation/theory.md").read_text()
 IN_MODEL = {field.name for field in MODEL_FIELDS} | SIZES.keys() | NAMES.keys()
 IN_DATA = {field.name for field in DATA_FIELDS}
 
-#: Numbers of equations, tables and figures, chapter by chapter. The formulas of the last text were
-#: lost in our copy, so only the numbers that it mentions are listed.
+#: For each chapter: the numbers of equations, tables and figures. Our copy of the last text lacks
+#: formulas, so only the numbers that the text mentions are here.
 NUMBERS = {
     "RBDA chapter 4": [
         *(f"4.{k}" for k in range(1, 14)),
@@ -38,7 +38,7 @@ NUMBERS = {
     ],
 }  # fmt: skip
 
-#: Symbols that MuJoCo's mj_comPos reads, writes and calls.
+#: Fields that MuJoCo's mj_comPos reads and writes, and functions that it calls.
 MUJOCO = [
     "mass_subtree", "subtree_com", "mjMINVAL", "xipos", "ximat", "body_mass", "body_inertia",
     "body_parentid", "body_rootid", "cinert", "mju_inertCom", "jnt_dofadr", "jnt_bodyid",
@@ -47,10 +47,10 @@ MUJOCO = [
 
 
 def section(title):
-    """Return the part of the page below the heading that contains a title."""
+    """Return the section of the page whose heading contains a title."""
     parts = re.split(r"^## (.*)\n", PAGE, flags=re.MULTILINE)[1:]
     found = [text for head, text in zip(parts[::2], parts[1::2], strict=True) if title in head]
-    assert len(found) == 1, f"one section of '{title}' is needed"
+    assert len(found) == 1, f"the page needs one section '{title}'"
     return found[0]
 
 
@@ -80,7 +80,7 @@ def test_every_symbol_of_mj_compos_is_listed():
 
 
 def names():
-    """Return the project's names in back quotes: names with a dot or a slash."""
+    """Return the words in back quotes that are dotted names of the project, or paths."""
     prose = re.sub(r"^```.*?^```$", "", PAGE, flags=re.DOTALL | re.MULTILINE)
     quoted = set(re.findall(r"`([^`]+)`", prose))
     ours = r"(?:rb|m|d|(?:engine|textbook|model|description|control)(?:\.\w+)*)\.\w[\w.]*"
@@ -109,7 +109,7 @@ def test_each_name_of_the_page_exists(name):
 
 
 def reaches(thing, path):
-    """Return whether a dotted name exists, including fields of dataclasses."""
+    """Return whether an object has the attributes, one inside the other, in `path`."""
     for name in path:
         if name in getattr(thing, "__dataclass_fields__", {}):
             return True
@@ -120,7 +120,7 @@ def reaches(thing, path):
 
 
 def is_code(name):
-    """Return whether a dotted name below rbdyn_ros is a module or an attribute of a module."""
+    """Return whether a dotted name in rbdyn_ros is a module or an attribute of a module."""
     parts = name.split(".")
     for count in range(len(parts), 0, -1):
         module = ".".join(["rbdyn_ros", *parts[:count]])

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""README and docs are correct: their Python runs, names exist, links have targets."""
+"""README and docs are correct: their Python code runs, their names exist, and their links work."""
 
 import re
 import xml.etree.ElementTree as ET
@@ -21,9 +21,9 @@ LANGUAGES = {"python", "bash", "console", "text", "yaml", "xml", "c", "cpp"}
 
 @pytest.mark.parametrize("page", page_names())
 def test_every_block_has_a_known_language(page):
-    """docs/index.md explains how the tests treat each language."""
+    """docs/index.md says how blocks of each language are tested."""
     for block in blocks(page):
-        assert block.language in LANGUAGES, f"{block.where}: '{block.info}' is no language here"
+        assert block.language in LANGUAGES, f"{block.where}: '{block.info}' is an unknown language"
 
 
 def with_python(page):
@@ -36,7 +36,7 @@ def test_python_blocks_of_a_page_run_in_turn(page, monkeypatch):
     found = {"__name__": "page"}
     for block in of_language(page, "python"):
         if not block.source:
-            # empty lines before the block give errors the line numbers of the page
+            # with empty lines before the block, errors have the line numbers of the page
             code = compile("\n" * block.line + block.text, page, "exec")
             exec(code, found)
     if page == "README.md":
@@ -64,7 +64,7 @@ YAML = [block for page in page_names() for block in of_language(page, "yaml")]
 
 @pytest.mark.parametrize("block", YAML, ids=lambda block: block.where)
 def test_yaml_blocks_are_valid(block, tmp_path, monkeypatch):
-    """Mechanisms and sensors are read by their readers; names of parameters must exist."""
+    """Mechanisms and sensors can be read, and the names of parameters exist."""
     content = yaml.safe_load(block.text)
     assert isinstance(content, dict), "a block of YAML is a mapping"
     if "rbdyn_mechanism" in content:
@@ -129,7 +129,7 @@ def parameters(content):
 
 
 def arm_of(content):
-    """Return the chain of links that the mechanism in docs/guides/mechanisms.md changes."""
+    """Return the URDF of the arm that the mechanism in docs/guides/mechanisms.md changes."""
     links = ["base", "link_a", "link_b", "link_c", "tool", "carriage", "table"]
     joints = ["joint_1", "joint_3", "joint_4", "joint_5", "lead_screw", "turntable"]
     assert content["robot"] == "arm.urdf"
@@ -174,7 +174,7 @@ def prose(page):
 
 @pytest.mark.parametrize("page", page_names())
 def test_nested_lists_are_indented_by_four(page):
-    """With a smaller indent, mkdocs shows nested lists and tables as running text."""
+    """With a smaller indent mkdocs would show nested lists and tables as plain text."""
     assert not re.findall(r"^ {1,3}(?:[-*|]|\d+\.).*", prose(page), re.MULTILINE)
 
 
@@ -184,7 +184,7 @@ def test_make_targets_exist(target):
 
 
 def test_files_in_commands_exist():
-    """Commands that do not run are included."""
+    """Files in commands that are not run must exist, too."""
     for page in page_names():
         for block in of_language(page, "bash", "console"):
             for word in re.findall(r"(?<![\w/.])(?:examples|config)/[\w/.]+", block.text):
@@ -193,13 +193,13 @@ def test_files_in_commands_exist():
 
 TOP_FOLDERS = {path.name for folder in (ROOT, ROOT / "rbdyn_ros") for path in folder.iterdir()}
 GENERATED = {"test/messages.txt"}  # `make messages` writes it
-#: The names of plugins look like paths.
+#: This file has the names of plugins, which look like paths.
 PLUGIN_FILE = ROOT / "rbdyn_hardware/rbdyn_hardware.xml"
 KNOWN = GENERATED | {*re.findall('class name="(.+?)"', PLUGIN_FILE.read_text())}
 
 
 def exists(path):
-    """Return whether a path below the root or the package exists; interfaces have no extension."""
+    """Return whether a path, which may lack .msg, exists below the root or the package."""
     interface = re.sub("^rbdyn_interfaces/(?=[A-Z])", "rbdyn_interfaces/*/", path) + ".*"
     patterns = (path, f"rbdyn_ros/{path}", interface)
     return path in KNOWN or any(True for each in patterns for _ in ROOT.glob(each))
@@ -207,7 +207,7 @@ def exists(path):
 
 @pytest.mark.parametrize("page", [*page_names(), "pyproject.toml"])
 def test_named_files_exist(page):
-    """Names are paths in the repository or the package; in pyproject.toml comments are checked."""
+    """Paths in the repository or the package exist. In pyproject.toml only comments are read."""
     text = text_of(page)
     if page == "pyproject.toml":
         text = "\n".join(re.findall("#.*", text))

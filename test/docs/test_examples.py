@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The examples run with their commands and print the lines in their docstrings."""
+"""The examples run, and print the lines in their docstrings."""
 
 import ast
 import atexit
@@ -26,7 +26,7 @@ NUMBER = r"-?\d+(?:\.\d+)?(?:e[-+]\d+)?"
 
 @functools.cache
 def run(name, *arguments):
-    """Run an example; return its output and the folder of its pictures."""
+    """Run an example with arguments, once; return its output and the folder of its pictures."""
     folder = Path(tempfile.mkdtemp(prefix="rbdyn_ros_"))
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     command = [sys.executable, str(EXAMPLES / name), *arguments]
@@ -47,7 +47,7 @@ def output(name):
 
 
 def expected_lines(name):
-    """Return the indented lines of an example's docstring, without the command."""
+    """Return the indented lines of an example's docstring, without its commands."""
     text = ast.get_docstring(ast.parse((EXAMPLES / name).read_text()))
     lines = [line[4:] for line in text.splitlines() if line.startswith("    ")]
     return [line for line in lines if line != "..." and not line.startswith("python ")]
@@ -58,7 +58,7 @@ def numbers(line):
 
 
 def matches(expected, line):
-    """Return whether a line is as expected; tiny errors may be ten times as large."""
+    """Return whether a line has the expected words and numbers, within tolerances."""
     if re.sub(NUMBER, "", expected).split() != re.sub(NUMBER, "", line).split():
         return False
     return all(
@@ -74,9 +74,9 @@ PICTURES = [
     "four_bar.py", "rolling_disk.py", "high_gain.py", "rotating_box.py", "spinning_top.py",
     "dzhanibekov.py", "double_pendulum.py", "integrators.py", "computed_torque.py",
 ]  # fmt: skip
-#: Options of examples that are tested together in one run.
+#: Options of examples that make a film; the same run tests film and output.
 FILMS = {"spinning_top.py": ("--film",)}
-# a fall with many impacts depends on the processor's rounding
+# after many impacts the fall depends on how the processor rounds
 HUMANOID = pytest.param("falling_humanoid.py", marks=[robots.needs_robots, pytest.mark.nightly])
 
 
@@ -89,14 +89,14 @@ def test_an_example_prints_the_lines_in_its_docstring(name):
 
 
 def test_the_gravity_node_finds_its_robot_from_any_folder(monkeypatch, tmp_path):
-    """An entry point calls main() without arguments."""
+    """Like an entry point, the test calls main() without arguments."""
     pytest.importorskip("rclpy", reason="rclpy is not installed")
     node = runpy.run_path(str(EXAMPLES / "gravity_node.py"))
     loaded = []
 
     def note(urdf):
         loaded.append(urdf)
-        raise LookupError  # the test does not need the rest of main()
+        raise LookupError  # end main() here
 
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(node["rclpy"], "init", lambda **_: None)
@@ -109,14 +109,14 @@ def test_the_gravity_node_finds_its_robot_from_any_folder(monkeypatch, tmp_path)
 
 
 def test_hoekens_linkage_draws_the_computed_line():
-    """In crank lengths: the pivot is at 2, rocker and half bar are 2.5 long, the tip is at 5."""
+    """In units of the crank's length, the pivot is at 2, the rocker is 2.5 long, and the bar 5."""
     crank = np.linspace(0.5, 1.5, 1001) * np.pi
     pin = np.exp(1j * crank)
     away = 2.0 - pin
     top = pin + away / 2.0 + 1j * away / abs(away) * np.sqrt(2.5**2 - abs(away / 2.0) ** 2)
     tip = 0.04 * (pin + 2.0 * (top - pin))
     length, height = numbers(output("four_bar.py").splitlines()[-1])
-    # the ends of the line are between samples
+    # the tip turns round between two samples
     assert length == pytest.approx(np.ptp(tip.real), abs=1e-3)
     assert height == pytest.approx(np.ptp(tip.imag), abs=2e-5)
 
@@ -134,7 +134,7 @@ def test_rods_of_the_delta_robot_keep_their_length():
 
 @pytest.mark.parametrize("name", [*PICTURES, HUMANOID])
 def test_an_example_draws_its_picture(name):
-    """A picture has contents, and is small enough for docs/pictures."""
+    """A picture is not empty, and small enough for docs/pictures."""
     picture = (drawn(name)[1] / name).with_suffix(".png").read_bytes()
     assert picture.startswith(b"\x89PNG")
     assert 10_000 < len(picture) < 90_000
@@ -145,13 +145,13 @@ def test_an_example_writes_its_film():
 
 
 def line_of(name, start):
-    """Return the numbers in the line of the output that starts with the given words."""
+    """Return the numbers in the line of an example's output that begins with `start`."""
     (line,) = (line for line in output(name).splitlines() if line.startswith(start))
     return numbers(line[len(start) :])
 
 
 def test_the_box_satisfies_eulers_equation():
-    """Another integrator solves the equation in body axes, with dR/dt = R [w x]."""
+    """SciPy integrates Euler's equation in body axes, with dR/dt = R [w x]."""
     I = 3.0 * np.array([0.4**2 + 0.9**2, 0.1**2 + 0.9**2, 0.1**2 + 0.4**2])
 
     def rate(_t, x):
@@ -173,7 +173,7 @@ def test_the_box_conserves_momentum_and_energy():
 
 
 def test_the_top_has_the_rates_of_steady_precession():
-    """A W^2 cos(tilt) - C spin W + m g l = 0 about the foot, solved independently."""
+    """The rates solve A W^2 cos(tilt) - C spin W + m g l = 0 about the foot."""
     mass = 2700.0 * np.pi * 0.2**2 * 0.05
     A, C = mass * ((3 * 0.2**2 + 0.05**2) / 12 + 0.2**2), mass * 0.2**2 / 2
     _, spin = line_of("spinning_top.py", "it landed after")
@@ -181,7 +181,8 @@ def test_the_top_has_the_rates_of_steady_precession():
     lines = [numbers(line) for line in output("spinning_top.py").splitlines()[1:7]]
     for (_, coarse, nods), tolerance in ((lines[2], 0.02), (lines[5], 0.001)):
         assert coarse == pytest.approx(slow, rel=tolerance)
-        assert nods == pytest.approx(fast, rel=0.1)  # the sliding foot damps the nutation
+        # friction of the sliding foot damps the nutation
+        assert nods == pytest.approx(fast, rel=0.1)
     for sliding, (_, _, nods) in ((lines[1], lines[2]), (lines[4], lines[5])):
         assert nods == pytest.approx(sliding[1], rel=0.01)
 
@@ -210,7 +211,7 @@ def test_double_pendulums_diverge_while_energy_is_conserved():
 @pytest.mark.nightly  # test_contact_robots.py has a humanoid that comes to rest
 def test_the_humanoid_is_at_rest_from_10_s_to_40_s():
     fastest, begin, end, quiet = line_of("falling_humanoid.py", "fastest joint")
-    assert fastest > 5.0  # the robot fell
+    assert fastest > 5.0  # the robot has fallen
     assert (begin, end) == (10.0, 40.0)
     assert quiet < 1e-3
     force, weight = line_of("falling_humanoid.py", "the floor carries it")
@@ -228,7 +229,7 @@ def test_computed_torque_tracks_better_than_pd():
 
 @pytest.mark.nightly
 def test_costs_are_printed_for_every_algorithm():
-    """Exponents come from measured times, which vary: the test does not assert them."""
+    """The exponents are not compared, because they come from measured times."""
     lines = output("cost_of_dynamics.py").splitlines()
     assert [line[:29].strip() for line in lines] == [line[:29].strip() for line in COSTS]
     assert all(np.isfinite(numbers(line[29:])).all() for line in lines)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The gallery lists every joint type, and its columns agree with the engine."""
+"""The gallery lists every joint type, and its table agrees with the engine."""
 
 import re
 import sys
@@ -60,7 +60,7 @@ def test_every_picture_of_the_tool_is_stored_and_on_the_page(gallery):
 
 @pytest.mark.parametrize("name", ["helical", "loop", "barrel_cam"])
 def test_a_stored_picture_is_up_to_date(name, gallery, tmp_path):
-    """Versions of Matplotlib and Pillow differ slightly in letters and palettes."""
+    """Pictures may differ slightly, because versions of Matplotlib and Pillow do."""
     from PIL import Image
 
     gallery.draw(gallery.PICTURES[name](), tmp_path / "again.png")
@@ -70,7 +70,7 @@ def test_a_stored_picture_is_up_to_date(name, gallery, tmp_path):
 
 
 def vectors(cell, values):
-    """Return the columns (6, n) of a cell such as `e1, h e3 + e6`."""
+    """Return the vectors (6, n) in a cell such as `e1, h e3 + e6`; `values` has h."""
     columns = []
     for text in cell.strip("`").split(", "):
         if text != "-":

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The notebooks equal the output of tools/notebooks.py and run without a display."""
+"""The notebooks equal the output of tools/notebooks.py, and run without a display."""
 
 import ast
 import importlib.util
@@ -18,8 +18,8 @@ pytest.importorskip("matplotlib")
 
 ROOT = Path(__file__).parents[2]
 NOTEBOOKS = ROOT / "examples" / "notebooks"
-#: Set after a notebook's own parameters to save time: no films (test_examples.py makes one), one
-#: scene with its film out of six (test_docs_commands.py runs all of them), and no long chains.
+#: Code that runs after a notebook's own parameters, to save time: no films (test_examples.py makes
+#: one), one of six scenes (test_docs_commands.py runs all), and no long chains.
 SHORTER = {
     "contact_scenes": "given.scene = ['arch']",
     "cost_of_dynamics": "given.links = 32",
@@ -59,7 +59,7 @@ def test_only_scripts_with_ros_have_no_notebook():
 
 @pytest.mark.parametrize("name", NAMES)
 def test_a_notebook_has_all_code_of_its_script(name):
-    """Every statement of the script is in a cell, except the command line and main()."""
+    """Every statement of the script is in a cell, except those of the command line and main()."""
     book = nbformat.reads((NOTEBOOKS / f"{name}.ipynb").read_text(), as_version=4)
     nbformat.validate(book)
     code = "\n".join(cell.source for cell in book.cells if cell.cell_type == "code")
@@ -70,7 +70,7 @@ def test_a_notebook_has_all_code_of_its_script(name):
 
 
 def statements(script):
-    """Yield the statements that a notebook must have: the bodies of functions and branches."""
+    """Yield the statements of a script that its notebook must have, inside functions, too."""
     for node in script.body[1:-1]:
         parts = node.body if isinstance(node, ast.FunctionDef | ast.ClassDef) else [node]
         for part in parts:
@@ -92,7 +92,7 @@ RUN = [
 
 @pytest.fixture(scope="module")
 def kernel():
-    """Yield one kernel for all notebooks, because imports take most of the time of a run."""
+    """Yield one kernel for all notebooks, because imports take most of the time."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("JUPYTER_PREFER_ENV_PATH", "1")
         patch.setenv("OPENBLAS_NUM_THREADS", "1")
@@ -104,7 +104,7 @@ def kernel():
 
 @pytest.mark.parametrize("name", RUN)
 def test_a_notebook_runs(name, kernel):
-    """A notebook runs without names of other notebooks, and its outputs include the picture."""
+    """A notebook needs no names of other notebooks, and its outputs include the picture."""
     book = nbformat.reads((NOTEBOOKS / f"{name}.ipynb").read_text(), as_version=4)
     for cell in book.cells:
         if "parameters" in cell.metadata.get("tags", ()):
@@ -118,5 +118,5 @@ def test_a_notebook_runs(name, kernel):
     assert len(pictures) == draws
     assert any(output.get("name") == "stdout" for output in outputs)
     told = [output["text"] for output in outputs if output.get("name") == "stderr"]
-    # the notice about compilation appears if the cache was empty
+    # the notice about compilation appears if the cache is empty
     assert not [text for text in told if text.strip() != COMPILING]

@@ -21,7 +21,7 @@ NUMBER = r"-?\d+(?:\.\d*)?(?:e[-+]\d+)?"
 
 
 def statements(code):
-    """Yield the statements of a block, each with the comments right below it."""
+    """Yield the statements of a code block, each with the comments directly below it."""
     lines = code.splitlines()
     for node in ast.parse(code).body:
         expected = []
@@ -34,7 +34,7 @@ def statements(code):
 
 
 def same(expected, printed):
-    """Return whether two lines are equal, with numbers equal to about the last digit."""
+    """Return whether two lines have the same words, and the same numbers within 0.2 %."""
     if re.sub(NUMBER, "", expected).split() != re.sub(NUMBER, "", printed).split():
         return False
     pairs = zip(re.findall(NUMBER, expected), re.findall(NUMBER, printed), strict=True)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`rb.assemble` closes all loops, starting at a configuration nearby."""
+"""`rb.assemble` closes all loops from a start nearby."""
 
 import numpy as np
 import pytest
@@ -17,7 +17,7 @@ NAMES = (
 
 
 def gap(m, qpos):
-    """Return the largest position error at qpos, with a new Data."""
+    """Return the largest position error of the constraints at qpos."""
     d = rb.make_data(m)
     d.qpos = qpos
     see_constraints(m, d)
@@ -48,7 +48,7 @@ def test_a_delta_robot_closes_from_near_its_pose(seed):
         start[at] = right[at]
     qpos = rb.assemble(m, start, fixed=motors)
     assert gap(m, qpos) <= 1e-12
-    # with locked motors the pose of the closed form is the only closed pose nearby
+    # with fixed motors, only the configuration of the closed form closes the loops nearby
     np.testing.assert_allclose(qpos, right, atol=1e-10)
 
 
@@ -90,7 +90,7 @@ def test_an_open_loop_whose_joints_are_all_fixed_is_refused():
     m = rb.build(mechanisms.grashof())
     with refused(rb.ModelError, "cannot-close", "loop joint 'C'") as caught:
         rb.assemble(m, np.zeros(3), fixed=["A", "B", "D"])
-    # the coupler ends at 0.1 m + 0.25 m and the rocker at 0.3 m + 0.2 m, so the gap is 0.15 m
+    # the coupler ends at 0.1 m + 0.25 m, and the rocker at 0.3 m + 0.2 m: the gap is 0.15 m
     assert " 0.15 m " in str(caught.value)
 
 
@@ -114,7 +114,7 @@ def test_the_error_names_the_constraint_that_stays_open_and_its_gap():
 
 
 def elbow(low, high):
-    """Return two bars between two points of a wall: the elbow can bend to either side."""
+    """Return two bars between two points of a wall, whose elbow could bend to either side."""
     return (
         rb.SystemBuilder("elbow", base="wall")
         .body("upper", mechanisms.bar(0.3))
@@ -141,7 +141,7 @@ def test_assemble_violates_limits_if_the_loop_cannot_close_otherwise():
     m = rb.build(elbow(2.5, 3.0))
     qpos = rb.assemble(m, (0.0, 2.6))
     assert gap(m, qpos) <= 1e-12
-    # law of cosines: two bars of 0.3 m span 0.4 m
+    # by the law of cosines for two bars of 0.3 m between points 0.4 m apart
     assert np.cos(qpos[1]) == pytest.approx((0.4**2 - 2 * 0.3**2) / (2 * 0.3**2), abs=1e-10)
 
 
@@ -159,15 +159,15 @@ def test_a_screw_keeps_its_number_of_turns(pitch):
 @pytest.mark.parametrize("turns", [0.4, 3.0, -11.25])
 @pytest.mark.parametrize("name", ["screw_jack", "rack"])
 def test_a_closed_configuration_is_closed_for_any_number_of_turns(name, turns):
-    """For any number of turns efc_pos is a function of qpos and not of earlier calls."""
+    """The position error depends only on qpos, not on earlier calls, after any number of turns."""
     m = rb.build(getattr(mechanisms, name)())
     angle = 2.0 * np.pi * turns
     qpos = np.array([-0.005 * angle, angle] if name == "screw_jack" else [angle, -0.05 * angle])
     assert gap(m, qpos) < 1e-12
 
 
-def test_a_run_continues_in_another_data_from_qpos_and_qvel_alone():
-    """After ten turns qpos and qvel still describe the state completely."""
+def test_a_screw_continues_in_another_data_from_qpos_and_qvel_alone():
+    """After ten turns, time, qpos and qvel still are the complete state."""
     m = rb.build(mechanisms.screw_jack())
     m.opt.integrator = "rk4"
     d, other = rb.make_data(m), rb.make_data(m)
@@ -185,7 +185,7 @@ def test_assemble_returns_the_same_positions_every_time():
     assert np.array_equal(rb.assemble(m, start), rb.assemble(m, start))
 
 
-def test_assemble_without_constraints_moves_nothing():
+def test_assemble_without_constraints_returns_the_start():
     m = rb.build(rb.SystemBuilder("arm").body("a", mechanisms.bar(0.1)).joint(
         "A", "revolute", "base", "a", **mechanisms.HINGE))  # fmt: skip
     assert rb.assemble(m, [0.7]).tolist() == [0.7]
@@ -219,7 +219,7 @@ def test_unknown_fixed_joints_are_refused(fixed, unknown):
         rb.assemble(m, fixed=fixed)
 
 
-def test_an_argument_fixed_that_is_not_a_list_is_refused():
+def test_the_argument_fixed_must_be_a_list():
     m = rb.build(mechanisms.grashof())
     with refused(rb.ParameterError, "fixed", "fixed"):
         rb.assemble(m, fixed=5)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Attached links, and states carried to other Models, follow closed forms."""
+"""Attached links, and states that are carried to other Models, agree with closed forms."""
 
 import dataclasses
 
@@ -42,7 +42,7 @@ def test_a_ball_attached_to_the_world_hangs_and_falls_when_it_is_detached():
     assert np.array_equal(h.qpos, d.qpos)
     assert (h.time, held.nq) == (d.time, m.nq)
     rb.step(held, h, 1)
-    # the other body continues to fall, equal to the last bit
+    # the other body goes on falling with the same bits
     rb.step(m, d, 1)
     assert np.array_equal(h.qpos[-7:], d.qpos[-7:])
     assert not np.array_equal(other, d.qpos[-7:])
@@ -52,11 +52,11 @@ def test_a_ball_attached_to_the_world_hangs_and_falls_when_it_is_detached():
     assert np.array_equal(free.qpos, h.qpos)
     free.qvel[:] = 0.0
     rb.step(m, free, 200)
-    fallen = G * 1e-6 * 200 * 201 / 2  # the exact sum of the semi-implicit steps
+    fallen = G * 1e-6 * 200 * 201 / 2  # the sum of the semi-implicit steps is exact
     assert place(m, free, "ball")[2] == pytest.approx(at[2] - fallen, abs=1e-12)
 
 
-def test_the_force_of_a_weld_carries_the_weight():
+def test_the_force_of_the_weld_carries_the_weight_of_an_attached_ball():
     held, h = rb.attach(m := scene(BALL), rb.make_data(m), "ball")
     rb.forward(held, h)
     rb.joint_forces(held, h)
@@ -64,7 +64,7 @@ def test_the_force_of_a_weld_carries_the_weight():
 
 
 def test_a_pendulum_with_an_attached_ball_swings_as_with_a_payload():
-    """The reference has the mass and inertia of the ball as a payload of the rod."""
+    """The reference is a rod whose payload has the ball's mass and inertia."""
     m = scene(BALL)
     d = rb.make_data(m)
     held, h = rb.attach(m, d, "ball", "rod")
@@ -76,7 +76,7 @@ def test_a_pendulum_with_an_attached_ball_swings_as_with_a_payload():
     for model, data in ((held, h), (loaded, one)):
         data.qvel[0] = 0.0
         rb.step(model, data, 1000)
-    # only the weld has position corrections, so the results differ by an error of first order
+    # the weld corrects positions, which causes an error of first order
     assert h.qpos[0] == pytest.approx(one.qpos[0], abs=2e-5)
     assert abs(one.qpos[0]) > 0.1
     apart = np.array(rb.frame_pose(held, h, "rod")[1]).T @ (place(held, h, "ball"))
@@ -100,7 +100,7 @@ def test_attachments_can_be_removed_one_by_one():
 
 
 def test_a_ball_attached_to_the_world_still_blocks_a_rod():
-    """The rod swings against the ball and stops there; a free ball would be knocked away."""
+    """The rod swings against the ball and stops. It would push a free ball away."""
     near = rb.Object("near", rb.Sphere(0.05), mass=0.3, pose=rb.pose((-0.2, 0.0, -0.35)))
     m = scene(near)
     d = rb.make_data(m)
@@ -125,8 +125,8 @@ def test_two_attached_bodies_no_longer_touch():
     assert {"rod", "other"} in names
 
 
-def test_the_only_two_bodies_of_a_scene_no_longer_touch_while_they_are_attached(tmp_path):
-    """The bodies are 1 mm inside each other: a contact would push against the weld."""
+def test_two_attached_bodies_have_no_contact_even_if_the_scene_has_no_others(tmp_path):
+    """The bodies overlap by 1 mm, so a contact would push against the weld."""
     cubes = [
         rb.Object(name, rb.Box((0.2, 0.2, 0.2)), mass=1.0, pose=rb.pose((0.0, 0.0, height)))
         for name, height in (("low", 0.1), ("high", 0.3))
@@ -153,7 +153,7 @@ def test_the_only_two_bodies_of_a_scene_no_longer_touch_while_they_are_attached(
 
 
 def test_a_belt_that_stops_brakes_the_crate_on_it():
-    """The crate has ridden along and is braked by mu g, in closed form."""
+    """The crate moved with the belt and now decelerates by mu g."""
     surface = rb.Surface(friction=0.4)
     belt = rb.Obstacle("belt", rb.Box((20.0, 1.0, 0.1)), rb.pose((0.0, 0.0, -0.05)), 0.4,
                        velocity=(0.5, 0.0, 0.0))  # fmt: skip
@@ -238,7 +238,7 @@ FLOATING = """<robot name="r"><link name="trunk"><inertial><mass value="2"/>
 
 @pytest.mark.parametrize("others", [(), (OTHER,)])
 def test_the_hand_of_a_floating_robot_carries_an_attached_object(others):
-    """The robot floats freely: its own weight stays at its root, as without the ball."""
+    """The effort of the hand's joint carries the ball, while the robot floats without support."""
     robot = rb.Placed(FLOATING, rb.pose((0.0, 0.0, 0.3)), floating_base=True)
     ball = dataclasses.replace(BALL, pose=rb.pose((0.6, 0.2, 0.3)))
     m, d = rb.attach(m := scene(ball, *others, robot=robot), rb.make_data(m), "ball", "hand")

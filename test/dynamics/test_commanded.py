@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The same joints can be commanded in lock-step, trials, environments and topics."""
+"""Lock-step, trials, environments and topics can command the same joints."""
 
 import numpy as np
 import pytest
@@ -8,7 +8,7 @@ import rbdyn_ros as rb
 from rbdyn_ros.dynamics.commanded import commandable, commanded_joints, reason_passive
 from rbdyn_ros.rollouts.policies import PDPolicy
 
-#: A cart with a pole and a caster without drives, and mimic joints of each.
+#: A cart with a drive, a pole without a drive, and joints that mimic the cart or the pole.
 CART_POLE = """<robot name="cart_pole">
 <link name="rail"/>
 {bodies}
@@ -28,7 +28,7 @@ PARTS = (
 
 
 def cart_pole():
-    """Return the URDF of the cart with the pole and the caster."""
+    """Return the URDF of the cart with the pole."""
     bodies = "".join(BODY.format(f"{part[0]}_link") for part in PARTS)
     return CART_POLE.format(bodies=bodies, joints="".join(JOINT.format(*part) for part in PARTS))
 
@@ -97,7 +97,7 @@ def test_a_law_does_not_push_a_passive_joint(m):
     assert not np.asarray(forces)[..., m.jnt_dofadr[m.jnt_names.index("pole")]].any()
 
 
-def test_topics_command_the_same_joints_and_refuse_others_with_the_reason(m):
+def test_topics_command_the_same_joints_and_give_a_reason_for_refusing_others(m):
     pytest.importorskip("rclpy", reason="rclpy is not installed")
     from support.refusals import refused
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A notice appears on stderr when the compilation of kernels takes long."""
+"""If the compilation of kernels takes long, a notice appears on stderr."""
 
 import time
 
@@ -23,7 +23,7 @@ def wait_for_the_timer(notice):
 def test_the_notice_about_compilation_is_printed_once(capsys):
     notice = CompilingNotice(patience=0.0)
     notice.on_start(None)
-    notice.on_start(None)  # the first kernel calls this kernel
+    notice.on_start(None)  # a kernel that the first kernel calls
     wait_for_the_timer(notice)
     notice.on_end(None)
     notice.on_end(None)

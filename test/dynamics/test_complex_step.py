@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Derivatives equal complex steps through the kernels as plain Python, without truncation.
+"""Derivatives equal complex steps, for which the kernels run as plain Python.
 
-The tolerance is 1e-13 of the largest entry; for results of M^-1 64 nv cond(M) eps if that is more.
+Complex steps have no truncation error. The tolerance is 1e-13 of the largest entry. For results of
+M^-1 it is 64 nv cond(M) eps if that is more.
 """
 
 import os

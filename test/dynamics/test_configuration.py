@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Refusals of jcalc and of the functions of a configuration."""
+"""jcalc and the functions of a configuration refuse wrong arguments."""
 
 import numpy as np
 import pytest

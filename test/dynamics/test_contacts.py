@@ -9,7 +9,7 @@ import rbdyn_ros as rb
 
 
 def table_and_box():
-    """Return a box of 2 kg that rests half on the floor and half on a plate of the same height."""
+    """Return a box of 2 kg that rests half on one block and half on another; and its Data."""
     system = (
         rb.SystemBuilder("box", base="world")
         .body("box", rb.shapes.box((0.4, 0.2, 0.1), mass=2.0))

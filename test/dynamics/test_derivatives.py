@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Derivatives of the dynamics equal differences of order eight along the coordinates of qvel.
+"""Derivatives of the dynamics agree with differences of order eight along the axes of qvel.
 
-The tolerance is 1e-11 of the largest entry, because values are up to a hundred times the
-derivative, with rounding errors of 100 eps. For forward dynamics it is a hundred times 64 nv
-cond(M) eps, the rounding error of its values.
+The tolerance is 1e-11 of the largest entry, because values are up to a hundred times as large as
+derivatives, and have rounding errors of 100 eps. For forward dynamics it is a hundred times 64 nv
+cond(M) eps, which is the rounding error of its values.
 """
 
 import numpy as np
@@ -40,12 +40,12 @@ REAL = {
     "ur5_robot.urdf": False,
     "panda.urdf": False,
     "talos_reduced.urdf": True,
-    "tiago.urdf": False,  # continuous joints
+    "tiago.urdf": False,  # this robot has continuous joints
 }
 
 
 def explicit(m):
-    """Return a Model whose forward and inverse have the smooth law of continuous time."""
+    """Set m to explicit damping and the smooth law of friction and limits; return it."""
     m.opt.integrator = "euler"
     return smoothly(m)
 
@@ -59,11 +59,11 @@ def forest_in_motion(name):
 
 def robot_in_motion(name):
     m = rb.load_urdf(robots.find(name), floating_base=REAL[name], strict=False)
-    # the range of a finger is shorter than the differences
+    # the differences are longer than the range of a finger
     m = m.replaced(jnt_limited=0 * m.jnt_limited)
     d = rb.make_data(explicit(m))
     states.randomise(m, d, 2)
-    d.qvel = np.where(np.abs(d.qvel) < 0.1, 0.5, d.qvel)  # dry friction is steep at rest
+    d.qvel = np.where(np.abs(d.qvel) < 0.1, 0.5, d.qvel)  # near rest, dry friction is steep
     return m, d
 
 
@@ -104,7 +104,7 @@ def test_inverse_derivatives_equal_differences(moving):
 
 
 def test_forward_derivatives_equal_differences(moving):
-    """Forces act on bodies and keep their direction while the bodies turn."""
+    """Forces on bodies keep their direction in the world while the bodies rotate."""
     m, d, where = moving
     d = d.copy()
     states.apply_reasonable_forces(m, d)
@@ -126,12 +126,12 @@ def test_forward_derivatives_equal_differences(moving):
 
 
 def test_forward_derivatives_come_from_inverse_derivatives(moving):
-    """d qacc = -M^-1 d tau at the same acceleration, without forces on bodies."""
+    """Without forces on bodies, d qacc = -M^-1 d tau at the same acceleration."""
     m, d, where = moving
     d = d.copy()
     d.xfrc_applied = 0.0
     dq, dv, dtau = rb.forward_derivatives(m, d)
-    by_q, by_v, M = rb.inverse_derivatives(m, d)  # uses the qacc of forward_derivatives
+    by_q, by_v, M = rb.inverse_derivatives(m, d)  # at the qacc of forward_derivatives
     tolerance = with_inverse(EXACT, M, m.nv)
     with Comparison("derivatives", where) as case:
         case.close("forward, dq", dq, -dtau @ by_q, tolerance)
@@ -139,7 +139,7 @@ def test_forward_derivatives_come_from_inverse_derivatives(moving):
 
 
 def test_derivatives_include_dry_friction_at_rest():
-    """Below STICTION_SPEED friction is steep; small differences stay there and lose digits."""
+    """Friction is steep below STICTION_SPEED, so differences must be small and lose digits."""
     m, d = forest_in_motion("lossy")
     d.qvel = 0.0
     _, dv, _ = rb.inverse_derivatives(m, d)
@@ -152,7 +152,7 @@ def test_derivatives_include_dry_friction_at_rest():
 
 @pytest.mark.parametrize("load", [(1.0, 0.2), (30.0, 5.0)], ids=["friction", "limit"])
 def test_joints_that_stand_still_have_the_derivatives_of_the_smooth_law(load):
-    """The forces of friction and limits in the last step do not matter."""
+    """Derivatives ignore the forces that held the joints in the last step."""
     rod = rb.shapes.box((0.1, 0.1, 0.4), mass=1.0)
     robot = rb.SystemBuilder("two", base="world").body("a", rod).body("b", rod)
     stops = {"friction": 1.5, "limit": (-1.0, 1.0), "axis": (0, 1, 0)}
@@ -162,7 +162,7 @@ def test_joints_that_stand_still_have_the_derivatives_of_the_smooth_law(load):
     d = rb.make_data(m)
     d.qfrc_applied = load
     rb.step(m, d, 3000)
-    assert np.abs(d.stick_qfrc).min() > 0.01  # both joints remember a force
+    assert np.abs(d.stick_qfrc).min() > 0.01  # a force holds each joint
     smooth = smoothly(m.replaced())
     same = rb.make_data(smooth)
     same.qpos, same.qvel, same.qfrc_applied = d.qpos, d.qvel, load
@@ -184,7 +184,8 @@ def test_derivatives_without_opt_passive_omit_passive_forces():
     assert np.abs(with_losses[0] - without[0]).max() > 1.0
     slope = (with_losses[1] - without[1]).diagonal()
     assert (slope >= m.dof_damping - 1e-9).all()
-    assert np.count_nonzero(slope > m.dof_damping + 1e-3) > 5  # from friction and limits
+    # friction and limits add to the damping
+    assert np.count_nonzero(slope > m.dof_damping + 1e-3) > 5
 
 
 def test_forces_on_bodies_are_in_the_derivatives():
@@ -192,13 +193,13 @@ def test_forces_on_bodies_are_in_the_derivatives():
     pushed = rb.forward_derivatives(m, d)[0]
     d.qfrc_applied += pushes(m, d)
     d.xfrc_applied = 0.0
-    # these joint forces cause the same motion, but rotate with the joints when q changes
+    # these joint forces cause the same acceleration, but not the same derivative
     held = rb.forward_derivatives(m, d)[0]
     assert np.abs(pushed - held).max() > 0.1 * np.abs(held).max()
 
 
 def pushes(m, d):
-    """Return the joint forces J^T xfrc_applied of the wrenches on the bodies."""
+    """Return the joint forces J^T xfrc_applied (nv,) of the wrenches on the bodies."""
     qfrc = np.zeros(m.nv)
     rb.kinematics(m, d)
     for i, name in enumerate(m.body_names[1:], start=1):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""rb.differential_ik agrees with bounded least squares of SciPy, differences and closed forms."""
+"""rb.differential_ik agrees with SciPy's bounded least squares, differences and closed forms."""
 
 import math
 
@@ -28,7 +28,7 @@ def seven():
 
 
 def walk(m, d, tasks, steps, dt=DT, **options):
-    """Move with the velocities of differential_ik; return them."""
+    """Integrate the velocities of differential_ik for some steps; return them (steps, nv)."""
     walked = []
     for _ in range(steps):
         walked.append(rb.differential_ik(m, d, tasks, dt, **options))
@@ -36,7 +36,7 @@ def walk(m, d, tasks, steps, dt=DT, **options):
     return np.array(walked)
 
 
-def test_a_frame_arrives_within_the_limits_of_velocity_and_position():
+def test_a_frame_reaches_its_goal_within_the_limits_of_velocity_and_position():
     m = ur5()
     d = rb.make_data(m)
     d.qpos = [1.0, -1.0, 1.2, 0.5, 0.5, 0.3]
@@ -47,7 +47,7 @@ def test_a_frame_arrives_within_the_limits_of_velocity_and_position():
     np.testing.assert_allclose(p, goal[0], atol=1e-8)
     assert Rotation.from_matrix(R @ goal[1].T).magnitude() < 1e-8
     assert np.abs(walked).max() <= m.jnt_velocity.max()
-    # some joint moved at its speed limit
+    # at least one joint moved at its velocity limit
     assert np.abs(walked).max() > 0.99 * m.jnt_velocity.min()
 
 
@@ -120,7 +120,7 @@ def test_fixed_joints_keep_their_positions_in_differential_ik():
 
 
 def arm_beside_a_ball(radius=0.1, place=(0.55, 0.35, 0.0)):
-    """Return a planar arm and a ball that blocks its path."""
+    """Return the Model of a planar arm, with a ball in its way."""
     s = rb.SystemBuilder("planar")
     parent, at = "base", 0.0
     for k, length in enumerate((0.5, 0.4)):
@@ -148,7 +148,7 @@ def test_no_pair_comes_nearer_than_the_clearance():
         qvel = rb.differential_ik(m, d, [task], DT, clearance=0.02)
         rb.integrate_pos(m, d.qpos, qvel, DT)
         nearest.append(min(one.distance for one in rb.collisions(m, d, 1.0)))
-    # the constraint is linear: a step of the tip of 0.05 m deviates by its square over the radius
+    # the constraint is linearised: after a step of 0.05 m it is off by the square over the radius
     assert min(nearest) > 0.02 - 1e-3
     assert min(nearest) < 0.021
 
@@ -162,7 +162,7 @@ def test_a_distance_changes_as_its_derivative_predicts():
         return rb.distance(m, d, "end1", "ball").distance
 
     before = distance()
-    # the pair is at the clearance, so the step must not bring its geometries nearer
+    # the clearance is the present distance, which must not decrease
     task = rb.PostureTask([0.36, 0.31], 1.0, 1.0)
     qvel = rb.differential_ik(m, d, [task], 1.0, clearance=before)
     rb.integrate_pos(m, d.qpos, 1e-3 * qvel, 1.0)
@@ -213,7 +213,8 @@ BAD = {
                  "tasks[0].velocity"),
     "posture": ([[rb.PostureTask([0.0])]], {}, rb.ParameterError, "tasks[0].qpos"),
     "no-geometries": ([[TASK]], {"clearance": 0.1}, rb.ModelError, "differential_ik"),
-    "no-geometries 2": ([[TASK]], {"clearance": 0.1}, rb.ModelError, "differential_ik"),  # floor
+    # the second robot has no geometry but the floor
+    "no-geometries 2": ([[TASK]], {"clearance": 0.1}, rb.ModelError, "differential_ik"),
     "no-step": ([[TASK._replace(position_weight=1e100)]], {}, rb.ModelError, "tasks"),
     "no-step 2": ([[TASK._replace(position_weight=1e200)]], {}, rb.ModelError, "tasks"),
 }  # fmt: skip
@@ -230,7 +231,7 @@ def test_bad_tasks_are_refused(case):
 
 
 def gripper():
-    """Return two fingers that slide towards each other; the second mimics the first."""
+    """Return the Model of two fingers that slide towards each other; one mimics the other."""
     fingers = rb.SystemBuilder("gripper", base="hand")
     for name, side in (("left", -1.0), ("right", 1.0)):
         fingers.body(name, BODY).geometry(f"{name} skin", name, rb.Sphere(0.02))
@@ -252,5 +253,5 @@ def test_fingers_that_one_dof_moves_against_each_other_keep_their_clearance():
     assert pair.distance == pytest.approx(0.01, abs=1e-6)
     d.qpos[:] = 0.0
     assert rb.ik(m, d, "left", (0.0, 0.0, 0.2), clearance=0.01, attempts=3).too_near
-    with refused(rb.ParameterError, "fixed", "fixed"):  # the leader is also fixed
+    with refused(rb.ParameterError, "fixed", "fixed"):  # this also fixes the leader
         rb.differential_ik(m, d, [task], 0.1, fixed=["right slide"])

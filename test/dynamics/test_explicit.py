@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Explicit constraints on Models agree with closed forms, loop joints and the textbook."""
+"""Explicit constraints agree with closed forms, loop joints and the textbook."""
 
 import re
 
@@ -17,7 +17,7 @@ from rbdyn_ros.textbook.rnea import rnea
 from rbdyn_ros.textbook.system import System
 
 TOLERANCE = 1e-11
-# lengths of crank, coupler, rocker and ground; the crank can make full turns
+# lengths of crank, coupler, rocker and ground, with which the crank can turn fully
 A, B, C, D = 0.3, 0.8, 0.7, 0.9
 RATIO = -3.0
 RADIUS, HEIGHT = 0.6, 0.4
@@ -28,7 +28,8 @@ def rod(length):
 
 
 def four_bar_model():
-    y = {"axis": (0.0, -1.0, 0.0)}  # a positive angle raises the bar; gravity is in the plane
+    # a positive angle raises a bar, and gravity is in the plane of motion
+    y = {"axis": (0.0, -1.0, 0.0)}
     return rb.build(
         rb.SystemBuilder("four-bar", base="ground")
         .body("crank", rod(A))
@@ -44,9 +45,9 @@ def four_bar_model():
 
 
 def four_bar(y, yd, q, G, g):
-    """Solve A e^(i t1) + B e^(i t2) = D + C e^(i t3) for angles, and its derivative for rates."""
+    """Write q, G and g of a four-bar, from A e^(i t1) + B e^(i t2) = D + C e^(i t3)."""
     t1, w1 = y[0], yd[0]
-    tip = A * np.exp(1j * t1) - D  # position relative to the rocker's hinge
+    tip = A * np.exp(1j * t1) - D  # this is relative to the rocker's hinge
     r = abs(tip)
     t3 = np.angle(tip) - np.arccos((r * r + C * C - B * B) / (2.0 * r * C))
     t2 = np.angle(C * np.exp(1j * t3) - tip)
@@ -90,7 +91,7 @@ def flyer_model():
 
 
 def flyer(y, yd, q, G, g):
-    """Write q, G and g of a free body on a circle, with the rotation Rz(y0) Ry(y1)."""
+    """Write q, G and g of a free body that moves on a circle with the rotation Rz(y0) Ry(y1)."""
     (f, t), (wf, wt) = y, yd
     cf, sf, ct, st = np.cos(f), np.sin(f), np.cos(t), np.sin(t)
     q[:3] = RADIUS * cf, RADIUS * sf, HEIGHT * st
@@ -112,7 +113,7 @@ CASES = {
 
 @pytest.fixture(params=CASES)
 def case(request):
-    """Return a constraint with a Data in a random state with random forces."""
+    """Return a constraint, a Data, a random state y, yd and random forces."""
     make, ny, gamma = CASES[request.param]
     m = make()
     constraint = ExplicitConstraint(m, ny, gamma, [(-3.0, 3.0)] * ny)
@@ -188,7 +189,7 @@ def test_zero_steps_return_the_state_and_write_it_into_the_data(case):
 
 
 def test_the_four_bar_agrees_with_its_loop_joint():
-    """Over a whole turn, the four-bar moves as with K and k of its closing joint (KKT)."""
+    """Over a whole turn the result equals the solution with K and k of the closing joint."""
     m = four_bar_model()
     constraint, d, s = ExplicitConstraint(m, 1, four_bar), rb.make_data(m), System.of(m)
     tau = np.array([0.3, -0.2, 0.5])
@@ -197,7 +198,7 @@ def test_the_four_bar_agrees_with_its_loop_joint():
         qd = G[:, 0] * 1.7
         loops = loop_constraints(s, q, qd)
         close(loops.error, np.zeros(5))
-        close(loops.K @ G, np.zeros((5, 1)))  # (3.12)
+        close(loops.K @ G, np.zeros((5, 1)))  # equation 3.12
         close(loops.K @ g, loops.k)
         bias = rnea(s, q, qd, np.zeros(3))
         kkt = constraints.implicit(crba(s, q), bias, tau, loops.K, loops.k)
@@ -207,7 +208,7 @@ def test_the_four_bar_agrees_with_its_loop_joint():
 
 
 def test_gears_agree_with_their_closed_form():
-    """(I1 + r^2 I2) ydd = tau1 + r tau2 - r^2 b yd; a constant torque makes a parabola."""
+    """The gears obey (I1 + r^2 I2) ydd = tau1 + r tau2 - r^2 b yd."""
     inertia = 0.5 * 4.0 * 0.3**2 + RATIO**2 * 0.5 * 1.0 * 0.1**2
     tau = np.array([0.4, 0.1])
     m = gear_model(damping=0.05)
@@ -215,7 +216,8 @@ def test_gears_agree_with_their_closed_form():
     ydd, tau_c = constraint.forward(d, [0.2], [2.0], tau)
     expected = (0.4 + RATIO * 0.1 - RATIO**2 * 0.05 * 2.0) / inertia
     assert ydd[0] == pytest.approx(expected, rel=1e-12)
-    tooth = 0.5 * 1.0 * 0.1**2 * RATIO * expected + 0.05 * RATIO * 2.0 - 0.1  # the torque on `two`
+    # the gear's torque on body `two`
+    tooth = 0.5 * 1.0 * 0.1**2 * RATIO * expected + 0.05 * RATIO * 2.0 - 0.1
     close(tau_c, [-RATIO * tooth, tooth])
 
     m.opt.passive = False
@@ -223,11 +225,11 @@ def test_gears_agree_with_their_closed_form():
     acceleration = (0.4 + RATIO * 0.1) / inertia
     assert yd[0] == pytest.approx(2.0 + acceleration, rel=1e-11)
     assert y[0] == pytest.approx(0.2 + 2.0 + 0.5 * acceleration, rel=1e-11)
-    assert d.qpos[1] == RATIO * y[0]  # the ratio is exact and does not drift
+    assert d.qpos[1] == RATIO * y[0]  # the ratio holds exactly
 
 
 def test_joints_driven_over_time_keep_moving_under_a_constraint():
-    """A lift that starts upwards adds to gravity: H ydd = -(g + a) m l sin y."""
+    """In a lift that starts upwards gravity seems larger: H ydd = -(g + a) m l sin y."""
     lift = rb.Trajectory((0.0, 1.0, 2.0), ((0.0,), (1.0,), (4.0,)))
     m = rb.build(
         rb.SystemBuilder("lift", base="ground")
@@ -252,7 +254,7 @@ def test_joints_driven_over_time_keep_moving_under_a_constraint():
 
 
 def spoiled(gamma, **entries):
-    """Return gamma with changed entries, such as G=((row, column), change)."""
+    """Return a function like gamma that changes entries, such as G=((row, column), change)."""
 
     def changed(y, yd, q, G, g):
         gamma(y, yd, q, G, g)
@@ -271,7 +273,7 @@ def spoiled(gamma, **entries):
     ],
 )
 def test_wrong_derivatives_are_refused(entries, name, of):
-    # refused() is not used, because numbers in the message depend on the processor's sin and cos
+    # without refused(), because the message has numbers that depend on the processor's sin and cos
     with pytest.raises(rb.ModelError) as caught:
         ExplicitConstraint(four_bar_model(), 1, spoiled(four_bar, **entries))
     assert (caught.value.code, caught.value.element) == ("user-function", "gamma")
@@ -281,7 +283,7 @@ def test_wrong_derivatives_are_refused(entries, name, of):
 
 @pytest.mark.parametrize("row", range(6))
 @pytest.mark.parametrize("column", range(2))
-def test_a_wrong_entry_of_g_of_a_free_joint_is_refused_by_its_place(row, column):
+def test_the_error_about_g_of_a_free_joint_names_the_wrong_entry(row, column):
     with refused(rb.ModelError, "user-function", "gamma") as wrong_G:
         ExplicitConstraint(flyer_model(), 2, spoiled(flyer, G=((row, column), 1e-3)))
     assert f"G[{row}, {column}]" in str(wrong_G.value)
@@ -352,11 +354,11 @@ def test_vectors_of_wrong_size_are_refused():
     with refused(rb.ModelError, "not-a-model"):
         ExplicitConstraint("m", 1, gears)
     assert d.time == 0.0
-    np.testing.assert_array_equal(d.qpos, m.qpos0)  # Data is unchanged
+    np.testing.assert_array_equal(d.qpos, m.qpos0)  # the Data is unchanged
 
 
 def test_coordinates_without_inertia_are_refused():
-    """At a y that was not checked before, a coordinate moves no body."""
+    """At y = 0, which was not checked in advance, the coordinate moves no body."""
 
     def dead_point(y, yd, q, G, g):
         q[0], G[0, 0], g[0] = y[0] ** 2, 2.0 * y[0], 2.0 * yd[0] ** 2

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Every public function returns new arrays: a later call does not change an earlier result."""
+"""Every public function returns new arrays, so a later call does not change earlier results."""
 
 import inspect
 
@@ -12,8 +12,8 @@ from rbdyn_ros.sensors.ray_specs import Fan, LidarSpec
 BAR = rb.shapes.box((0.1, 0.1, 0.4), mass=0.5)
 REST = (0.1, 0.2, -0.1, 0.2, 0.3, 0.4)
 
-#: Arguments besides Model and Data, by function; other functions, such as `frame_pose`, get the
-#: name of a frame.
+#: For each function: the arguments besides Model and Data. Functions that are not listed, such as
+#: `frame_pose`, get the name of a frame.
 MORE = {
     "cast_rays": (np.zeros((2, 3)), np.eye(3)[:2]),
     "differential_ik": ([rb.FrameTask("f", velocity=(0.0,) * 6)], 0.01),
@@ -25,17 +25,17 @@ MORE = {
     "reflected_mass": ("f", (1.0, 0.0, 0.0)),
     "scan": (LidarSpec("eye", "a", rate=10.0, near=0.0, far=9.0, horizontal=Fan(-1.0, 1.0, 3)),),
 }
-#: Names in the annotations of results with arrays. `Array` becomes an array of float64 there.
+#: Names in the annotations of results that have arrays; `Array` is an array of float64.
 WITH_ARRAYS = (
     "Array", "float64", "RayHits", "Scan", "IkResult", "Distance", "ContactPoint", "JointModel",
     "SavedState",
 )  # fmt: skip
-#: Functions of Models without state.
+#: Functions that are called with the Model without contact.
 WITHOUT_CONTACT = {"inverse_derivatives", "forward_derivatives", "linearise"}
 
 
 def arm(touching):
-    """Return three sliders and three hinges in a row; a box at the end overlaps the floor."""
+    """Return a chain of three slides and three hinges; if `touching`, its end is in the floor."""
     system, above = rb.SystemBuilder("arm"), "base"
     for k, name in enumerate("abcdef"):
         system.body(name, BAR)
@@ -50,7 +50,7 @@ def arm(touching):
 
 
 def returning_arrays():
-    """Return the public functions of (m, d) or of m whose results have arrays."""
+    """Return, for each public function of m whose result has arrays, whether it also takes d."""
     found = {}
     for name in rb.__all__:
         function = getattr(rb, name)
@@ -73,7 +73,7 @@ def called(name, m, d, with_data):
 
 
 def test_no_result_shares_memory_with_another_result_or_with_the_data():
-    """rb.mass_matrix once returned one array, which the next call overwrote."""
+    """Results of two calls of each function are compared with each other and with the Data."""
     pairs = [(m, rb.make_data(m)) for m in (arm(True), arm(False))]
     names = returning_arrays()
     assert len(names) > 35

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""rb.ik agrees with forward kinematics, Pinocchio, closed forms and conditions of an optimum.
+"""rb.ik agrees with forward kinematics, Pinocchio, closed forms and optimality conditions.
 
-Every found configuration is judged by frame_pose of a new Data (or by Pinocchio), never by the
-numbers that the solver reports.
+The tests compute errors of solutions with frame_pose of a new Data or with Pinocchio, never from
+the solver's own numbers.
 """
 
 import math
@@ -19,7 +19,7 @@ import rbdyn_ros as rb
 POSES = 150
 BODY = rb.shapes.box((0.1, 0.1, 0.1), mass=1.0)
 HALF = math.pi / 2
-#: DH parameters a, alpha, d of the KUKA LBR iiwa 14 (classic convention), and its limits [deg].
+#: The KUKA LBR iiwa 14: DH parameters a, alpha, d (classic convention), and limits (+-) [deg].
 IIWA = [(0, -HALF, 0.36), (0, HALF, 0), (0, HALF, 0.42), (0, -HALF, 0), (0, -HALF, 0.4),
         (0, HALF, 0), (0, 0, 0.126)]  # fmt: skip
 IIWA_LIMITS = (170, 120, 170, 120, 170, 120, 175)
@@ -36,7 +36,7 @@ def iiwa():
 
 
 def planar(*lengths, mimic=None, **limits):
-    """Return a planar arm about z: links along x, joints j0, j1 ..., the frame tip."""
+    """Return a planar arm about z with links along x, joints j0, j1, ..., and a frame `tip`."""
     s = rb.SystemBuilder("planar")
     parent, place = "base", 0.0
     for k, length in enumerate(lengths):
@@ -68,7 +68,7 @@ def arm(name):
 
 
 def drawn(m, frame, number, seed=7):
-    """Return the poses of a frame at random configurations within the limits."""
+    """Return the positions and rotations of a frame at random configurations within limits."""
     d, rng = rb.make_data(m), np.random.default_rng(seed)
     poses = []
     for _ in range(number):
@@ -78,7 +78,7 @@ def drawn(m, frame, number, seed=7):
 
 
 def misses(m, qpos, frame, position=None, rotation=None):
-    """Return the position error [m] and angle error [rad] of a configuration, by frame_pose."""
+    """Return the position error [m] and angle error [rad] of a frame at qpos, from frame_pose."""
     d = rb.make_data(m)
     d.qpos = qpos
     p, R = rb.frame_pose(m, d, frame)
@@ -100,7 +100,7 @@ def test_arms_reach_all_poses_that_forward_kinematics_gives(name):
     m, frame = arm(name), ARMS[name]
     d = rb.make_data(m)
     places, turns = drawn(m, frame, POSES)
-    # on another processor the same starts can end elsewhere, so allow more starts than by default
+    # on other processors a start can end elsewhere, so there are more attempts than by default
     found = rb.ik(m, d, frame, places, turns, attempts=400)
     assert found.success.mean() >= 0.999
     assert within(m, found.qpos)
@@ -111,7 +111,7 @@ def test_arms_reach_all_poses_that_forward_kinematics_gives(name):
     assert np.array_equal(d.qpos, m.qpos0)
 
 
-#: Joints of a mobile base, and the limits of its slides [m].
+#: Joint types of a mobile base, and how far it can move [m].
 BASES = {
     "prismatic": math.inf,
     "gantry": 100.0,
@@ -120,7 +120,7 @@ BASES = {
 
 
 def mobile(kind, size=1.0):
-    """Return an arm of six joints, with links of a size [m], on a mobile base."""
+    """Return the Model of an arm with six joints on a mobile base; `size` scales the links."""
     s = rb.SystemBuilder("mobile", base="world").body("chassis", BODY)
     if kind in ("prismatic", "gantry"):
         limit = {"limit": rb.Limit(-100.0, 100.0)} if kind == "gantry" else {}
@@ -141,7 +141,7 @@ def mobile(kind, size=1.0):
 
 @pytest.mark.parametrize("kind", BASES)
 def test_a_mobile_base_reaches_far_targets(kind):
-    """Steps of at most 1 m and starts within 1 m of zero would miss 45 of 60 such targets."""
+    """A solver with steps and starts of at most 1 m would miss 45 of 60 such targets."""
     m, rng = mobile(kind), np.random.default_rng(3)
     d = rb.make_data(m)
     places, turns = drawn(m, "link5", 10)
@@ -232,7 +232,7 @@ def test_both_solutions_of_a_planar_arm_are_found():
         np.testing.assert_allclose(q, [shoulder, sign * elbow], atol=1e-7)
 
 
-def test_limits_choose_the_branch_or_forbid_the_target():
+def test_limits_select_a_solution_or_exclude_the_target():
     target = np.array([0.3, 0.5, 0.0])
     m = planar(0.5, 0.4, j1=(-3.0, -0.2))
     d = rb.make_data(m)
@@ -242,7 +242,7 @@ def test_limits_choose_the_branch_or_forbid_the_target():
     found = rb.ik(narrow, rb.make_data(narrow), "tip", target)
     assert not found.success
     assert within(narrow, found.qpos)
-    # at the nearest point the elbow is at its limit and the shoulder points to the target
+    # nearest to the target, the elbow is at its limit and the tip points at the target
     reach = math.sqrt(0.5**2 + 0.4**2 + 2 * 0.5 * 0.4 * math.cos(0.2))
     assert found.position_error == pytest.approx(reach - np.linalg.norm(target), rel=1e-5)
     with refused(rb.ModelError, "not-reached", "target"):
@@ -268,7 +268,7 @@ def test_mimic_joints_follow_within_their_own_limits():
     target[0] = 0.5 * math.cos(0.7) + 0.4 * math.cos(0.7 - 1.3)
     q = rb.ik(free, rb.make_data(free), "tip", target).check()
     np.testing.assert_allclose(q, [0.7], atol=1e-7)
-    # if the second joint must not reach -1.3, its leader stops before 0.7
+    # the second joint must not reach -1.3, so its leader cannot reach 0.7
     limited = planar(0.5, 0.4, j1=(-1.0, 3.0), mimic=("j1", "j0", -2.0, 0.1))
     found = rb.ik(limited, rb.make_data(limited), "tip", target)
     assert not found.success
@@ -315,11 +315,11 @@ def test_only_joints_that_carry_the_frame_move():
     names = {m.jnt_names[int(np.flatnonzero(m.jnt_qposadr <= k)[-1])] for k in moved}
     assert names
     assert all("arm_left" in name for name in names)
-    # with a free base the hand can reach any pose
+    # if the base may move, the hand reaches any pose
     assert rb.ik(m, d, hand, [5.0, 3.0, 2.0], np.eye(3)).success
 
 
-def test_no_angle_could_be_nearer_to_its_start_by_a_full_turn():
+def test_no_angle_would_be_nearer_to_its_start_after_a_full_turn():
     m = arm("ur5_robot.urdf")
     assert m.jnt_range[0, 1] > 6.0  # the joint can make two turns
     d = rb.make_data(m)
@@ -356,10 +356,10 @@ def test_a_result_is_as_near_to_the_posture_as_the_target_allows(name):
         room = np.minimum(q - low_high[:, 0], low_high[:, 1] - q)[chain] > 1e-9
         _, size, V = np.linalg.svd(J[:, room])
         null, way = V[int((size > 1e-6).sum()) :], (posture - q)[chain][room]
-        # an error of 1e-12 in the target changes the squared distance by |way| 1e-12 / size, and
-        # near its minimum the squared distance grows with the square of a step
+        # an error of 1e-12 in the target changes the squared distance by |way| 1e-12 / size; near
+        # the minimum a step changes it by the square of the step
         hidden = math.sqrt(8.0 * np.linalg.norm(way) * 1e-12 / size.min())
-        # no motion that keeps the target reduces the distance (Karush, Kuhn, Tucker)
+        # no motion that keeps the target reduces the distance (KKT conditions)
         assert np.abs(null @ way).max(initial=0.0) < 1e-6 + hidden
 
 
@@ -382,14 +382,14 @@ def test_ik_does_not_depend_on_earlier_calls():
     places, turns = drawn(m, "panda_hand", 5)
     first = rb.ik(m, d, "panda_hand", places, turns)
     rb.ik(m, d, "panda_link4", places * 0.3, attempts=150)
-    d.buffer[:] = np.nan  # results do not depend on other fields of the Data
+    d.buffer[:] = np.nan  # no other field of the Data matters
     d.qpos = m.qpos0
     again = rb.ik(m, d, "panda_hand", places, turns)
     assert all(np.array_equal(a, b) for a, b in zip(first, again, strict=True))
 
 
 def panda_at_a_wall(x=0.45):
-    """Return a Panda before a wall that blocks all points farther than x, above 0.3 m."""
+    """Return a Panda in front of a wall at x [m], whose lower edge is 0.3 m high."""
     wall = rb.Obstacle("wall", rb.Box((0.1, 2.0, 0.8)), rb.pose((x + 0.05, 0.0, 0.7)))
     return rb.load_urdf(robots.find("panda.urdf"), contact=rb.Contact(obstacles=(wall,)))
 
@@ -415,7 +415,7 @@ def test_solutions_keep_the_clearance():
         near.append(bool(rb.collisions(m, judge, 0.01)))
     assert clear.success.all()
     assert not clear.too_near.any()
-    assert any(near)  # the call has no clearance
+    assert any(near)  # without a clearance, some solutions are too near
     assert (clear.attempts >= plain.attempts).all()
     same = ~np.array(near)
     assert np.array_equal(clear.qpos[same], plain.qpos[same])
@@ -427,7 +427,7 @@ def test_a_target_inside_an_obstacle_is_reported_as_too_near():
     d = rb.make_data(m)
     found = rb.ik(m, d, "panda_hand", (0.5, 0.0, 0.6), clearance=0.0, attempts=5)
     assert (found.success, found.too_near, found.attempts) == (False, True, 5)
-    # the hand reaches the target
+    # the returned configuration reaches the target
     assert misses(m, found.qpos, "panda_hand", (0.5, 0.0, 0.6))[0] <= 1.01e-8
     assert found.position_error <= 1e-8
     with refused(rb.ModelError, "too-near", "target"):

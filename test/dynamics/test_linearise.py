@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""linearise agrees with the flow of the nonlinear system and with closed forms.
+"""rb.linearise agrees with differences of the nonlinear motion and with closed forms.
 
-Changes of position are along the axes of qvel, which rotate with a body.
+Changes of position are along the axes of qvel, which rotate with the body.
 """
 
 import numpy as np
@@ -27,7 +27,7 @@ def one_body(kind, inertial=BRICK, **fields):
 
 
 class Flow:
-    """The state after a time, as a change from the undisturbed motion."""
+    """The change of the state after a time due to a change of the start x or the forces u."""
 
     def __init__(self, m, d, time, steps):
         self.m, self.d, self.time, self.steps = m, d, time, steps
@@ -48,7 +48,7 @@ class Flow:
         return np.concatenate([shift, moved.qvel - self.end.qvel])
 
     def slopes(self):
-        """Return the derivative of the change by x and by u."""
+        """Return the derivatives of the change with respect to x and u."""
         m, none = self.m, np.zeros(self.m.nv)
         rest = np.zeros(2 * m.nv)
         by_x = [derivative(lambda s, e=e: self.change(s * e, none)) for e in np.eye(2 * m.nv)]
@@ -66,10 +66,10 @@ def compare_with_flow(m, d, time, steps, where, tolerance):
 
 
 @pytest.mark.parametrize("kind", CURVED)
-def test_the_discrete_system_is_exact_in_a_steady_turn(kind):
-    """In a rotation about a principal axis without gravity A is constant in rotating axes.
+def test_the_discrete_system_is_exact_in_a_steady_rotation(kind):
+    """In a rotation about a principal axis, without gravity, A is constant in rotating axes.
 
-    So the discrete system is exact up to Runge-Kutta's error, (w h)^4 / 120 = 1e-13.
+    So the error is only that of the Runge-Kutta method, (w h)^4 / 120 = 1e-13.
     """
     m = one_body(kind)
     m.opt.gravity = (0.0, 0.0, 0.0)
@@ -79,7 +79,7 @@ def test_the_discrete_system_is_exact_in_a_steady_turn(kind):
     turn = {"floating": 5, "spherical": 2, "planar_fp": 0, "planar_fs": 0}.get(kind, 2)
     d.qvel[turn] = 2.0
     if kind == "floating":
-        # in world axes the velocity is constant, because the body moves straight on
+        # the body also moves straight on, with a constant velocity in world axes
         d.qvel[:3] = 0.3, -0.5, 0.2
     compare_with_flow(m, d, 0.2, 100, f"{kind}, turning", 1e-11)
 
@@ -97,7 +97,7 @@ def test_the_discrete_system_is_exact_in_a_straight_motion(kind):
 
 @pytest.mark.parametrize("case", [{"seed": 21}, {"seed": 22, "coupled": True, "count": 3}])
 def test_the_discrete_system_is_exact_at_an_equilibrium(case):
-    """A forest is held at rest against gravity, so A and B are constant in time."""
+    """Forces hold all trees at rest against gravity, so A and B are constant in time."""
     m = rb.build(forests.forest(KINDS, offsets=0.5, **case))
     d = rb.make_data(m)
     forests.randomise(m, d, 1)
@@ -105,14 +105,14 @@ def test_the_discrete_system_is_exact_at_an_equilibrium(case):
     d.qfrc_applied = rb.gravity_term(m, d)
     rb.forward_dynamics(m, d)
     assert np.abs(d.qacc).max() < 1e-9
-    # the fastest mode of the forest determines the fourth-order error of Runge-Kutta
+    # the fastest mode determines the fourth-order error of the Runge-Kutta method
     compare_with_flow(m, d, 0.02, 40, f"forest {case['seed']}", 1e-8)
 
 
 def test_the_continuous_system_gives_the_growth_of_small_changes():
-    """A is the initial growth of changes in any motion: their mixed derivative by start and time.
+    """A is the mixed derivative of the position with respect to start and time, in any motion.
 
-    To first order in time, qpos moves along qvel from every start.
+    To first order in time, qpos moves along qvel.
     """
     m = rb.build(forests.forest(KINDS, 23, offsets=0.5))
     d = rb.make_data(m)
@@ -144,7 +144,7 @@ def test_the_continuous_system_gives_the_growth_of_small_changes():
 
         return derivative(lambda time: derivative(lambda s: apart(time, s)))
 
-    # random directions check all columns equally
+    # random directions test all columns of A
     rng = np.random.default_rng(1)
     with Comparison("linearise", "in motion") as case:
         for x in rng.normal(size=(4, 2 * nv)):
@@ -152,8 +152,9 @@ def test_the_continuous_system_gives_the_growth_of_small_changes():
 
 
 def test_the_error_of_the_discrete_system_falls_with_the_square_of_the_timestep():
-    """In the discrete system A is constant during a timestep, so its error falls with the square
-    of the timestep. With a wrong A the error would fall only with the timestep itself.
+    """The discrete system takes A as constant during a timestep.
+
+    With a wrong A its error would fall only with the timestep itself.
     """
     m = rb.build(trees.auto_tree(4, kinds=("universal", "spherical", "floating"), seed=5))
     m.opt.integrator = "rk4"
@@ -177,7 +178,7 @@ def test_discrete_and_continuous_linearisations_agree():
     A_h, B_h = rb.linearise(m, d, h)
     one = np.eye(2 * m.nv)
     with Comparison("linearise", "short step") as case:
-        # exp(A h) = 1 + A h + (A h)^2 / 2 + ...
+        # the first terms of exp(A h) = 1 + A h + (A h)^2 / 2 + ...
         second = one + A * h + A @ A * (0.5 * h * h)
         case.close("A", A_h, second, (np.linalg.norm(A, 2) * h) ** 3)
         first = B * h + A @ B * (0.5 * h * h)
@@ -185,7 +186,7 @@ def test_discrete_and_continuous_linearisations_agree():
 
 
 def test_a_linearised_pendulum_has_the_eigenvalues_of_theory():
-    """x'' = -(m g l sin x + b x') / I: eigenvalues in closed form, hanging and standing."""
+    """The pendulum x'' = -(m g l sin x + b x') / I hangs, and then stands upright."""
     length, damping = 0.4, 0.3
     arm = Inertial(2.0, Pose((0.0, 0.0, -length)), (0.1, 0.2, 0.25, 0.0, 0.0, 0.0))
     joint = Joint("pivot", "continuous", "base", "arm", axis=(1.0, 0.0, 0.0), damping=damping)
@@ -205,9 +206,7 @@ def test_a_linearised_pendulum_has_the_eigenvalues_of_theory():
 
 @pytest.mark.parametrize("kind", ["floating", "spherical", "sixdof_fp", "sixdof_fs"])
 def test_a_rotation_about_the_middle_axis_is_unstable(kind):
-    """A change of a rotation w about the middle axis grows at w sqrt((I2 - I1) (I3 - I2) / (I1
-    I3)).
-    """
+    """A disturbance of a rotation w grows at w sqrt((I2 - I1) (I3 - I2) / (I1 I3))."""
     m = one_body(kind)
     m.opt.gravity = (0.0, 0.0, 0.0)
     d = rb.make_data(m)

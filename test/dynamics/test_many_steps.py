@@ -29,7 +29,7 @@ def tree():
 
 
 def interrupted(advance, d):
-    """Interrupt a call that would take years, once it has begun to step."""
+    """Start a call that would take years, and interrupt it once it has begun to step."""
 
     def interrupt():
         while d.time == 0.0:
@@ -45,7 +45,7 @@ def interrupted(advance, d):
 
 @pytest.mark.parametrize("how", ["engine", "specialised", "rk4", "closed"])
 def test_ctrl_c_ends_many_steps_after_a_timestep(how):
-    """The Data is at the end of a timestep, with the bits of that number of steps."""
+    """The Data has the bits of a whole number of timesteps."""
     m, d = tree()
     if how == "closed":
         m = rb.build(mechanisms.grashof())
@@ -65,7 +65,7 @@ def test_ctrl_c_ends_many_steps_after_a_timestep(how):
 
 
 class Clock:
-    """A replacement of the module time, for which every step takes `pace`."""
+    """A stand-in for the module time, in which every step takes `pace` [s]."""
 
     def __init__(self, pace):
         self.now, self.pace, self.calls = 0.0, pace, []
@@ -90,7 +90,7 @@ def test_the_pieces_of_a_long_call_add_up_to_its_steps(monkeypatch, nstep, first
 
 
 @pytest.mark.parametrize("pace", [1e-7, 1e-5, 1e-3, 0.05, 1.0])
-def test_pieces_take_less_than_a_tenth_of_a_second(monkeypatch, pace):
+def test_each_piece_of_a_long_call_takes_less_than_a_tenth_of_a_second(monkeypatch, pace):
     clock = Clock(pace)
     monkeypatch.setattr(entry, "time", clock)
     entry.in_pieces(clock.advance, max(int(3.0 / pace), 20), 8)
@@ -99,7 +99,7 @@ def test_pieces_take_less_than_a_tenth_of_a_second(monkeypatch, pace):
 
 
 def test_the_number_of_steps_in_one_piece_depends_on_the_size_of_the_model():
-    """Up to FEW_STEPS the duration is not measured, and no method is looked up."""
+    """Calls with at most m.steps_at_once steps are not divided."""
     m, d = tree()
     assert m.steps_at_once > 100
     big = trees.build(trees.auto_tree(900, 2.0, seed=1, kinds=trees.HINGES))
@@ -110,7 +110,7 @@ def test_the_number_of_steps_in_one_piece_depends_on_the_size_of_the_model():
 
 
 def test_ctrl_c_ends_explicit_steps_after_a_timestep():
-    """Integrators run as Python, so the signal may come at a trial state."""
+    """The integrator runs as Python, so the signal may come in the middle of a step."""
     builder = rb.SystemBuilder("one").body("a", rb.shapes.box((0.1, 0.1, 0.1), mass=1.0))
     m = rb.build(builder.joint("j", "revolute", "base", "a", axis=(0, 1, 0)))
     d = rb.make_data(m)

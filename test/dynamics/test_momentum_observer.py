@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A MomentumObserver estimates known pushes and weights from the motion."""
+"""A MomentumObserver estimates pushes and weights from the motion."""
 
 import numpy as np
 import pytest
@@ -16,12 +16,12 @@ POSE = np.array([0.3, 0.6, -0.2, -1.2, 0.4, 0.9, 0.1])
 def arm():
     m = rb.load_urdf(bundled_robot("seven_dof_arm"))
     m.opt.timestep = PERIOD
-    m.opt.passive = False  # no friction
+    m.opt.passive = False  # this removes friction
     return m
 
 
 def run(simulated, known, ticks, force=None):
-    """Hold an arm and observe it with the Model `known`; return observer and Data."""
+    """Hold the arm `simulated` and observe it with the Model `known`; return observer and Data."""
     d, observer = rb.make_data(simulated), rb.MomentumObserver(known, GAIN)
     d.qpos[:] = POSE
     last = simulated.nbody - 1
@@ -41,7 +41,7 @@ def test_an_arm_without_a_push_has_no_external_efforts(arm):
     assert observer.residual == pytest.approx(np.zeros(arm.nv), abs=0.02)
 
 
-def test_a_known_push_is_found_within_two_percent(arm):
+def test_a_push_is_estimated_to_two_percent(arm):
     force = np.array([6.0, -4.0, 3.0])
     observer, d = run(arm, arm, 600, force)
     last = arm.nbody - 1
@@ -63,18 +63,18 @@ def test_an_unknown_weight_is_estimated_as_a_wrench_on_the_tool(arm):
     heavy = rb.with_payload(arm, frame, 0.5, (0.0, 0.0, 0.0))
     d, observer = rb.make_data(heavy), rb.MomentumObserver(arm, GAIN)
     d.qpos[:] = POSE
-    for _ in range(400):  # five time constants are 100 ticks
+    for _ in range(400):  # these are 20 time constants
         observer.update(POSE, np.zeros(arm.nv), rb.gravity_term(heavy, d), PERIOD)
     wrench = observer.wrench(frame)
     assert wrench[3:] == pytest.approx([0.0, 0.0, -0.5 * 9.81], abs=0.02 * 0.5 * 9.81)
 
 
-def test_a_wrench_is_estimated_from_the_joints_with_known_efforts(arm):
+def test_a_wrench_can_be_estimated_from_the_joints_with_correct_efforts(arm):
     frame, d, observer = arm.frame_names[-1], rb.make_data(arm), rb.MomentumObserver(arm, GAIN)
     d.qpos[:] = POSE
     pushed = np.array([0.1, 0.2, -0.3, 4.0, -2.0, 5.0])
     effort = rb.gravity_term(arm, d) - rb.frame_jacobian(arm, d, frame, "local").T @ pushed
-    effort[0] = 50.0  # the measured effort of this joint is wrong
+    effort[0] = 50.0  # this joint's measured effort is wrong
     for _ in range(400):
         observer.update(POSE, np.zeros(arm.nv), effort, PERIOD)
     known = observer.wrench(frame, "local", range(1, arm.nv))

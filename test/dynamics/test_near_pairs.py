@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The pairs of geometries that are near each other, and the pairs that are left out."""
+"""Pairs of geometries that are near each other are listed, and some pairs are left out."""
 
 import warnings
 
@@ -72,7 +72,7 @@ def test_a_folded_arm_touches_itself(arm):
     assert rb.collisions(arm, d) == []
     d.qpos[:] = 0.0, 3.0, 3.0
     assert ("l1", "l3") in names_of(rb.collisions(arm, d))
-    assert d.ncon == 0  # forces between links are not computed
+    assert d.ncon == 0  # there are no contact forces between links
 
 
 def test_a_margin_lists_near_pairs_with_their_distances(arm):
@@ -91,7 +91,7 @@ def test_a_margin_lists_near_pairs_with_their_distances(arm):
 
 
 def test_calls_do_not_depend_on_earlier_calls(arm):
-    """Stored directions and orders save time but do not change a bit of the result."""
+    """A Data stores directions and orders to save time, which changes no bit of the result."""
     rng, used = np.random.default_rng(1), rb.make_data(arm)
     for _ in range(30):
         used.qpos[:] = rng.uniform(-3.0, 3.0, 3)
@@ -105,8 +105,9 @@ def test_calls_do_not_depend_on_earlier_calls(arm):
 
 
 def test_the_sweep_finds_all_near_pairs():
-    """80 balls over a floor are placed at random each time; their centres decide which pairs are
-    near.
+    """80 balls are placed at random over a floor.
+
+    Their centres and radii determine which pairs are near.
     """
     built = rb.SystemBuilder("balls", base="world").floor()
     rng = np.random.default_rng(4)
@@ -130,13 +131,13 @@ def test_the_sweep_finds_all_near_pairs():
 
 
 def test_pairs_that_overlap_at_the_start_are_left_out_and_named():
-    """Pairs of one robot are left out; two free bodies that start at the same pose are listed."""
+    """This holds for links of one robot, but not for two free bodies that start in one place."""
     crowded = rb.load_urdf(arm_text().replace("0.2 0.2 0.7", "0.2 0.2 2.5"), contact=True)
     d = rb.make_data(crowded)
     with pytest.warns(RuntimeWarning, match="l1 and l3"):
         assert rb.collisions(crowded, d) == []
     with warnings.catch_warnings():
-        warnings.simplefilter("error")  # a second warning would be an error
+        warnings.simplefilter("error")  # the warning appears only once
         assert rb.collisions(crowded, d) == []
     assert names_of(rb.start_overlaps(crowded)) == [("l1", "l3"), ("l2", "l0")]
     two = rb.SystemBuilder("two", base="world")
@@ -169,7 +170,7 @@ def test_bad_exclusions_are_refused(exclude, code):
 
 
 def test_a_name_in_an_srdf_means_a_link_not_a_geometry_or_an_obstacle():
-    """A geometry of l0 and an obstacle have the name of link l4; both stay paired with l2."""
+    """A geometry of l0 and an obstacle are also called l4, but their pairs with l2 are kept."""
     text = arm_text(5).replace("<collision>", '<collision name="l4">', 1)
     ball = rb.Obstacle("l4", rb.Sphere(0.1), rb.Pose((5.0, 0.0, 0.0)))
     srdf = '<robot name="arm"><disable_collisions link1="l2" link2="l4"/></robot>'
@@ -180,7 +181,7 @@ def test_a_name_in_an_srdf_means_a_link_not_a_geometry_or_an_obstacle():
     assert {frozenset(("l2", "l0")), frozenset(("l2", "ball"))} <= pairs
 
 
-def test_an_excluded_name_of_two_parts_is_refused():
+def test_a_name_that_two_parts_have_cannot_be_excluded():
     text = arm_text(5).replace("<collision>", '<collision name="l4">', 1)
     for contact in (rb.Contact(exclude=(("l2", "l4"),)), rb.Contact((), exclude=(("l4", "l2"),))):
         with refused(rb.DescriptionError, "ambiguous-name", found="l4") as caught:
@@ -215,7 +216,7 @@ def test_bad_queries_are_refused(arm):
         d.qpos[1] = np.nan
         with refused(rb.ParameterError, "qpos", "d.qpos"):
             call(arm, d)
-        d.qpos[1] = 1e200  # the position is far away, but finite
+        d.qpos[1] = 1e200  # a position far away, but finite
         call(arm, d)
     with refused(rb.ModelError, "no-geometries"):
         rb.start_overlaps(bare)
@@ -238,7 +239,7 @@ def test_listing_the_pairs_of_a_thousand_geometries_is_refused():
 
 
 def test_collision_code_is_compiled_only_on_request(arm):
-    """A new Data does not have memory for collisions either."""
+    """Steps compute no collisions, and a new Data has no memory for them."""
     d = rb.make_data(arm)
     rb.step(arm, d, 3)
     assert "near" not in vars(d)
@@ -265,7 +266,7 @@ def test_a_stored_model_gives_the_same_near_pairs(arm, tmp_path):
     assert [a.distance for a in one] == [b.distance for b in two]
 
 
-#: Least value of `--poses` with which all robots are tested.
+#: All robots are tested if there are at least this many poses for each.
 MANY = 10
 
 FEW = ("panda.urdf", "go2.urdf", "icub.urdf", "talos_full_v2_box.urdf")
@@ -273,19 +274,19 @@ FEW = ("panda.urdf", "go2.urdf", "icub.urdf", "talos_full_v2_box.urdf")
 
 @robots.each_robot
 def test_self_contacts_of_robots_match_coal(path, request):
-    """`--poses 100000` tests all robots with a hundredth of these poses each; without the option a
-    few robots are tested. If coal does not converge, it returns no distance, or a normal that is
-    not a unit vector.
+    """`--poses N` tests all robots with N / 100 poses each; by default only a few are tested.
+
+    If coal does not converge, it returns no distance or no unit normal, and the pair is skipped.
     """
     poses = request.config.getoption("--poses") // 100
     if path.name not in FEW and poses < MANY:
-        pytest.skip(f"only with --poses {100 * MANY} or more")
+        pytest.skip(f"this robot needs --poses {100 * MANY} or more")
     pytest.importorskip("coal", reason="coal comes with pin")
     from support.coal_twin import CoalTwin
 
     m = rb.load_urdf(path, contact=rb.Contact(obstacles=()), strict=False)
     if m.ngeom == 0:
-        pytest.skip("no collision geometry")
+        pytest.skip("the robot has no collision geometry")
     d, rng, twin = rb.make_data(m), np.random.default_rng(3), CoalTwin(m)
     skipped = set(names_of(rb.start_overlaps(m)))
     for _ in range(poses):
@@ -298,7 +299,7 @@ def test_self_contacts_of_robots_match_coal(path, request):
 
 
 def test_distances_far_from_the_origin_are_equally_exact():
-    """Relative poses are used, so a kilometre away only digits of the positions are lost."""
+    """Distances use relative poses, so at 1 km only the positions themselves lose digits."""
     built = rb.SystemBuilder("far", base="world")
     for name in ("a", "b"):
         built.body(name, rb.shapes.box((0.1, 0.1, 0.1), mass=1.0))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""with_payload agrees with a file that has the load and with Pinocchio; bad loads are refused."""
+"""rb.with_payload agrees with a file that has the load, and with Pinocchio."""
 
 import xml.etree.ElementTree as ET
 
@@ -14,13 +14,13 @@ from rbdyn_ros.model.declared.model_fields import MODEL_FIELDS
 
 MASS, COM = 1.7, (0.03, -0.05, 0.11)
 INERTIA = (0.021, 0.019, 0.008, 0.0011, -0.0007, 0.0023)
-#: Robots with a body of two equal moments, whose principal axes are arbitrary; inertia matrices
-#: are compared instead.
+#: Fields that are not compared: a body with two equal moments has arbitrary principal axes.
+#: Inertia matrices are compared instead.
 AXES = ("body_iquat", "body_imat")
 
 
 def laden(path, link):
-    """Return the URDF of a robot with a load as a link that is fixed to another link."""
+    """Return the URDF of a robot with the load as a link, which is fixed to `link`."""
     robot = ET.parse(path).getroot()
     load = ET.SubElement(robot, "link", name="the_load")
     inertial = ET.SubElement(load, "inertial")
@@ -49,7 +49,7 @@ def inertias(m):
         ("talos_reduced.urdf", "gripper_left_base_link", True),
     ],
 )
-def test_a_payload_equals_the_robot_loaded_with_it(file, link, floating):
+def test_a_payload_equals_the_same_load_in_the_robot_file(file, link, floating):
     path = find(file)
     plain = rb.load_urdf(path, floating_base=floating, strict=False)
     loaded = with_payload(plain, link, MASS, COM, INERTIA)

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Relations between quantities of the toolbox, on forests of every joint type.
+"""Quantities of the toolbox satisfy their relations, for forests with every joint type.
 
 Rates are taken by differences of order eight along the motion, see support.differences.
-Tolerances: 1e-13 of the largest entry; 1e-11 for comparisons with differences (100 eps of
-values up to a hundred times the rate); with M^-1 64 nv cond(M) eps where that is more.
+The tolerance is 1e-13 of the largest entry. For differences it is 1e-11, which is 100 eps of
+values up to a hundred times the rate. For results of M^-1 it is 64 nv cond(M) eps if that is more.
 """
 
 from dataclasses import replace
@@ -19,7 +19,7 @@ import rbdyn_ros as rb
 
 EXACT, RATE = 1e-13, 1e-11
 REFERENCES = ("world", "local", "local_world_aligned")
-#: Every joint type, and several of the types that can mimic others.
+#: Every joint type, and more joints of the types that can be mimic joints.
 KINDS = (*trees.LIBRARY, "revolute", "prismatic", "helical", "revolute", "prismatic", "revolute")
 MIXED = {"reversals": 0.4, "offsets": 0.5}
 CASES = {
@@ -30,13 +30,14 @@ CASES = {
     "three trees": {"seed": 5, "coupled": True, "count": 3, "offsets": 0.5},
     "lossy": {"seed": 6, "coupled": True, "losses": True, **MIXED},
 }
-#: Forests with driven joints, which move without a dof.
+#: Forests with driven joints, which move but have no dof.
 MOVED = {"driven": {"seed": 7, "coupled": True, "driven": True, **MIXED}}
-EVERYTHING = "everything"  # a Model with user-defined joints, loops, springs between points
+# the name of a Model with user-defined joints, loops, and springs between points
+EVERYTHING = "everything"
 
 
 def system(name, floating):
-    """Return a Model and a Data in motion."""
+    """Return a Model and a Data in a random state with velocities and forces."""
     if name == EVERYTHING:
         systems.register()
         m = rb.build(systems.everything())
@@ -54,7 +55,7 @@ def system(name, floating):
     scope="module",
 )
 def free(request):
-    """Return a system without driven joints."""
+    """Return a system without driven joints, and its name."""
     return *system(*request.param), request.param[0]
 
 
@@ -64,7 +65,7 @@ def any_system(request):
 
 
 def frames(m):
-    """Return five frames, from the first body to the last."""
+    """Return the names of five frames, from the first to the last body."""
     return [m.frame_names[k] for k in np.linspace(0, len(m.frame_names) - 1, 5).astype(int)]
 
 
@@ -90,7 +91,7 @@ def test_the_terms_satisfy_the_equation_of_motion(free):
 
 
 def test_the_coriolis_matrix_does_no_work(free):
-    """Because dM/dt = C + C^T, the matrix dM/dt - 2 C does no work."""
+    """dM/dt is C + C^T, so dM/dt - 2 C does no work."""
     m, d, where = free
     C = rb.coriolis_matrix(m, d)
     rate = by_time(m, d, lambda: rb.mass_matrix(m, d).copy())
@@ -106,7 +107,7 @@ def test_the_coriolis_matrix_does_no_work(free):
 
 def test_gravity_is_the_gradient_of_the_potential(free):
     m, d, where = free
-    m.opt.passive = False  # springs are removed
+    m.opt.passive = False  # this leaves out the potential of springs
     slope = by_position(m, d, lambda: rb.potential_energy(m, d))
     with Comparison("terms", where) as case:
         case.close("dV/dq", rb.gravity_term(m, d), slope, RATE)
@@ -117,7 +118,8 @@ def test_springs_are_in_the_potential():
     m, d = system("lossy", floating=False)
     stiff = m.replaced(dof_damping=0.0 * m.dof_damping, dof_frictionloss=0.0 * m.dof_frictionloss,
                        jnt_limited=0 * m.jnt_limited)  # fmt: skip
-    assert stiff.nlimit > 0  # joints with several coordinates have limits; d is within them
+    # these limits belong to joints with several coordinates, and d is within them
+    assert stiff.nlimit > 0
     d = rb.make_data(stiff)
     forests.randomise(stiff, d, 1)
     d.qpos *= 0.5
@@ -161,7 +163,7 @@ def test_jacobians_give_velocities_and_accelerations_of_frames(free):
 
 
 def test_rates_of_frames_are_exact(any_system):
-    """Joints driven over time, which move frames at qvel = 0, are included."""
+    """Some systems have driven joints, which move frames even at qvel = 0."""
     m, d, where = any_system
     for name in frames(m):
         for ref in REFERENCES:
@@ -171,7 +173,7 @@ def test_rates_of_frames_are_exact(any_system):
                     rb.frame_jacobian_dot(m, d, name, ref),
                 )
                 moved = by_time(m, d, lambda f=name, r=ref: rb.frame_jacobian(m, d, f, r))
-                # J is added because the rate may be zero
+                # J is added, because a rate of zero would have no scale
                 case.close("dJ/dt", J + rate, J + moved, RATE)
                 moved = by_time(m, d, lambda f=name, r=ref: rb.frame_velocity(m, d, f, r))
                 case.close("dv/dt", rb.frame_acceleration(m, d, name, ref), moved, RATE)
@@ -204,7 +206,7 @@ def cross(w):
 
 
 def test_driven_joints_move_frames_at_qvel_zero():
-    """J leaves out the velocity at qvel = 0, which adds to J qvel."""
+    """J qvel is not the whole velocity; the velocity at qvel = 0 adds to it."""
     m, d = system("driven", floating=False)
     seen = 0.0
     for name in frames(m):
@@ -245,7 +247,7 @@ def ancestors(m, i):
 
 
 def test_links_fixed_to_the_world_do_not_count():
-    """A Model does not keep the masses of links fixed to the world, see rb.com."""
+    """A Model does not store the masses of links that are fixed to the world."""
     heavy, light = (rb.shapes.box((0.1, 0.1, 0.1), mass=mass) for mass in (5.0, 2.0))
     system = rb.SystemBuilder("arm").body("base", heavy).body("plate", heavy).body("arm", light)
     system.joint("bolt", "fixed", "base", "plate", xyz=(1.0, 0.0, 0.0))
@@ -275,7 +277,7 @@ def test_the_momentum_matrix_gives_the_momentum(any_system):
 
 @pytest.mark.parametrize("name", CASES)
 def test_only_external_forces_change_the_momentum(name):
-    """Gravity and xfrc_applied change the momentum of a free tree, joint forces do not."""
+    """Gravity and xfrc_applied change the momentum of a free tree; joint forces do not."""
     m, d = system(name, floating=True)
     free = m.jnt_dofadr[m.jnt_id("root_joint")]
     d.qfrc_applied[free : free + 6] = 0.0
@@ -288,7 +290,7 @@ def test_only_external_forces_change_the_momentum(name):
     expected[3:] = force.sum(0) + m.body_mass.sum() * m.opt.gravity
     with Comparison("momentum", name) as case:
         tolerance = with_inverse(EXACT, rb.mass_matrix(m, d), m.nv)
-        # the tolerance is relative to the terms that cancel
+        # relative to the terms, which cancel each other
         scale = np.abs(rb.centroidal_momentum_bias(m, d)).max()
         tolerance *= max(1.0, scale / np.abs(expected).max())
         case.close("dh/dt", rate, expected, tolerance)
@@ -349,7 +351,7 @@ def test_regressors_give_torques_and_energies(any_system):
 
 
 def test_a_column_of_the_regressor_is_the_derivative_by_its_parameter():
-    """A change of a parameter times its column is the change of the forces."""
+    """The change of the joint forces is the column times the change of the parameter."""
     description = forests.forest(KINDS, **CASES["coupled"])
     name = description.links[7].name
     heavier = replace(description, links=[_heavier(link, name) for link in description.links])

@@ -20,7 +20,7 @@ def unit(rows):
 
 
 def cloud(seed, count=30):
-    """Return the corners of a convex body."""
+    """Return the random corners (count, 3) of a convex body."""
     return unit(np.random.default_rng(seed).normal(size=(count, 3))) * (0.3, 0.2, 0.25)
 
 
@@ -34,7 +34,7 @@ SOLIDS = {
 
 
 def free_solids(shapes, fixed=()):
-    """Return a Model of free bodies, one for each shape."""
+    """Return a Model with a free body for each shape, and fixed obstacles."""
     system = rb.SystemBuilder("solids", base="world")
     for name, shape in shapes.items():
         mass = rb.shapes.box((0.1, 0.1, 0.1), mass=1.0)
@@ -107,11 +107,11 @@ def test_rays_hit_the_same_solids_as_in_mujoco(both, seed):
     ours = rb.cast_rays(m, d, origins, directions)
     assert (ours.geom >= 0).sum() > 500
     met = geoms >= 0
-    # rays that graze an edge can pass on either side
+    # a ray that grazes an edge may hit or miss
     same = ours.geom == geoms
     assert np.count_nonzero(~same) <= 1
     both_meet = same & met
-    # MuJoCo keeps the corners of meshes in single precision
+    # MuJoCo stores corners of meshes in single precision
     mesh = geoms == list(SOLIDS).index("mesh")
     steep = np.abs((ours.normal * directions).sum(axis=1)) > 1e-3
     solid = both_meet & ~mesh & steep
@@ -157,7 +157,7 @@ def test_a_floor_is_hit_from_above_and_from_below():
     assert hits.normal[1].tolist() == [0.0, 0.0, 1.0]
 
 
-def test_rays_hit_terrain_on_its_triangles():
+def test_rays_hit_the_triangles_of_terrain():
     heights = ((0.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 0.0))
     hill = "hill", rb.HeightField(heights, (2.0, 2.0)), rb.Pose((10.0, 0.0, 0.5))
     m = free_solids({"ball": rb.Sphere(0.1)}, [hill])
@@ -167,7 +167,7 @@ def test_rays_hit_terrain_on_its_triangles():
 
 
 def bumpy_ball(seed, count=4000):
-    """Return a closed, non-convex surface of triangles (k, 3, 3)."""
+    """Return the triangles (k, 3, 3) of a closed, non-convex surface with `count` corners."""
     rng = np.random.default_rng(seed)
     corners = unit(rng.normal(size=(count, 3)))
     faces = ConvexHull(corners).simplices
@@ -179,7 +179,7 @@ def bumpy_ball(seed, count=4000):
 
 
 def one_by_one(triangles, origin, along):
-    """Return the distance to the nearest triangle, by Moeller and Trumbore's formulas."""
+    """Return the distance to the nearest of all triangles, by Moeller and Trumbore's formulas."""
     a, b, c = triangles[:, 0], triangles[:, 1] - triangles[:, 0], triangles[:, 2] - triangles[:, 0]
     p = np.cross(along, c)
     volume = np.einsum("ij,ij->i", b, p)
@@ -249,7 +249,7 @@ def test_rays_of_a_frame_move_with_it_and_pass_through_excluded_bodies():
         0.0,
         0.0,
         -np.sqrt(0.5),
-    )  # the y axis of the obstacle is the world's x
+    )  # the obstacle's y axis is the world's x axis
     own = rb.cast_rays(m, d, [0, 0, 0], [0, 1, 0], frame="ball")
     assert own.distance == pytest.approx([0.1], abs=1e-15)
     past = rb.cast_rays(m, d, [0, 0, 0], [0, 1, 0], frame="ball", exclude=["ball"])

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A saved state of a Data decides its whole future."""
+"""A saved state determines the whole future of a Data."""
 
 import pickle
 from dataclasses import replace
@@ -13,7 +13,7 @@ from rbdyn_ros.share import bundled_robot
 
 
 def tumbling_box(friction=0.6):
-    """Return a box that has just touched the floor askew."""
+    """Return the Model and the Data of a tilted box that has just touched the floor."""
     box = (
         rb.SystemBuilder("box", base="world")
         .body("box", rb.shapes.box((0.2, 0.3, 0.4), mass=2.0))
@@ -31,7 +31,7 @@ def tumbling_box(friction=0.6):
 
 
 def future(m, d):
-    """Return all numbers of a Data, as bytes, after some steps with a push that ends."""
+    """Take some steps, the first ones with a push; return all numbers of the Data as bytes."""
     for k in range(40):
         d.qfrc_applied[0] = 1.0 if k < 20 else 0.0
         rb.step(m, d, 3)
@@ -50,8 +50,8 @@ def test_the_future_after_loading_is_the_same_to_the_last_bit():
     assert future(m, other) == expected
 
 
-def test_positions_and_velocities_alone_do_not_decide_the_future():
-    """The memory of friction is part of the state, so the test above is meaningful."""
+def test_positions_and_velocities_alone_do_not_determine_the_future():
+    """The memory of contact friction is part of the state, too."""
     m, d = tumbling_box()
     other = rb.make_data(m)
     other.qpos, other.qvel, other.time = d.qpos, d.qvel, d.time
@@ -112,7 +112,7 @@ def test_only_saved_states_are_loaded(saved):
     ],
 )
 def test_a_saved_state_of_other_types_is_refused(field, value):
-    """The state may come from another process."""
+    """The saved state may come from another process or a file."""
     m = rb.load_urdf(bundled_robot("seven_dof_arm"))
     d = rb.make_data(m)
     saved = replace(rb.save_state(m, d), **{field: value})

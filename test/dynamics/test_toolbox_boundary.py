@@ -10,7 +10,7 @@ import rbdyn_ros as rb
 from rbdyn_ros.description.parts.poses import Pose
 from rbdyn_ros.description.parts.types import Description, Joint, Limit, Link, Spring
 
-#: Arguments of each function after m and d; {frame} and {body} stand for names.
+#: The arguments of each function after m and d; {frame} and {body} are replaced by names.
 CALLS = {
     "gravity_term": (),
     "coriolis_term": (),
@@ -89,7 +89,7 @@ def test_every_function_of_the_toolbox_is_tested_here():
         and callable(value)
         and getattr(value, "__module__", "") == module.__name__
     }
-    functions -= {"reference_number", "linear_system"}  # helpers of the other functions
+    functions -= {"reference_number", "linear_system"}  # these two are helpers of other functions
     assert functions == {*CALLS, "inertial_parameters"}
     for name in functions:
         assert hasattr(rb, name), name
@@ -263,7 +263,7 @@ def test_derivatives_of_a_data_with_drive_modes_are_refused(name):
     rb.set_drive(m, d, "joint2", "velocity", 1.0)
     with refused(rb.ModelError, "no-derivative", "forward_derivatives"):
         getattr(rb, name)(m, d)
-    rb.inverse_derivatives(m, d)  # inverse uses the given motion, so it is not refused
+    rb.inverse_derivatives(m, d)  # inverse takes qacc as given, so it accepts drive modes
 
 
 @pytest.mark.parametrize("name", [
@@ -303,7 +303,7 @@ def test_functions_without_the_mass_matrix_work_for_any_size(long_chain):
 
 @each_call
 def test_a_later_call_does_not_change_a_result(pair, name):
-    """A later call in another state does not overwrite a returned result."""
+    """A call in another state returns new arrays."""
     m, d = pair
     d = d.copy()
     first = arrays(call(name, m, d))
@@ -337,7 +337,7 @@ def test_functions_do_not_change_their_inputs(name, seed):
         "revolute", "prismatic", "floating", "spherical", "universal"
     )  # fmt: skip
     tree = forests.forest(kinds, seed, coupled=True, losses=name not in DERIVATIVES)
-    # with a floating base every frame can move in all directions
+    # with a floating base, every frame can move in all directions
     m = rb.build(tree, floating_base=True)
     d = rb.make_data(m)
     forests.randomise(m, d, seed)
@@ -346,7 +346,7 @@ def test_functions_do_not_change_their_inputs(name, seed):
     first = arrays(call(name, m, d, body=0))
     for field in inputs:
         if field == "qacc" and name in ("forward_derivatives", "linearise"):
-            continue  # the call writes this field, as forward_dynamics does
+            continue  # like forward_dynamics, the call writes qacc
         assert np.array_equal(getattr(d, field), before[field]), field
     d.qacc = before["qacc"]
     for x, y in zip(first, arrays(call(name, m, d, body=0)), strict=True):
@@ -355,7 +355,7 @@ def test_functions_do_not_change_their_inputs(name, seed):
 
 @each_call
 def test_stale_derived_fields_have_no_effect(pair, name):
-    """Every function computes its own inputs, so NaN in the derived fields changes nothing."""
+    """Functions compute the derived fields that they need, so NaN in them has no effect."""
     m, d = pair
     expected = arrays(call(name, m, d.copy()))
     poisoned = rb.make_data(m)
@@ -396,7 +396,7 @@ def test_functions_work_without_dofs(name):
 
 @each_call
 def test_a_state_with_nan_gives_nan(pair, name):
-    """NaN as input gives NaN as output."""
+    """At least one number of the result is NaN if the state has NaN."""
     m, d = pair
     d = d.copy()
     d.qpos[0] = d.qvel[0] = np.nan

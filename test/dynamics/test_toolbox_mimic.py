@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The toolbox on robots with coupled joints.
+"""The toolbox is right for robots with mimic joints.
 
-Pinocchio supports coupled joints in half of its algorithms. So all results are also compared with
-the robot whose joints are free, projected onto the motion that the couplings allow: qvel_free = G
-qvel, with G constant. Other tests compare the free robot with Pinocchio.
+Only half of Pinocchio's algorithms support mimic joints. So all results are also compared with
+those of the robot without couplings, projected onto the motion that the couplings allow: qvel_free
+= G qvel with a constant G. Other tests compare the robot without couplings with Pinocchio.
 """
 
 import numpy as np
@@ -27,7 +27,8 @@ pytestmark = robots.needs_robots
 
 def load(name, mimic=True):
     m = rb.load_urdf(robots.find(name), strict=False, mimic=mimic)
-    m = m.replaced(dof_armature=0.0 * m.dof_armature)  # armatures that the repair of files adds
+    # remove the armatures that strict=False adds
+    m = m.replaced(dof_armature=0.0 * m.dof_armature)
     m.opt.passive = False
     return m
 
@@ -42,7 +43,7 @@ def moving(name):
 
 
 @pytest.mark.parametrize("name", COUPLED)
-def test_the_toolbox_agrees_with_the_projected_robot(name):
+def test_the_toolbox_agrees_with_the_projection_of_the_robot_without_couplings(name):
     m, d = moving(name)
     free = load(name, mimic=False)
     e, G = rb.make_data(free), np.zeros((free.nv, m.nv))

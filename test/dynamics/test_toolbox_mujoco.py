@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Frames, centres of mass, momentum, energies and M^-1 agree with MuJoCo.
 
-The tolerance is 1e-10 of the largest entry; for M^-1 it is 64 cond(M) eps if that is more. A body
-of ours has the frame of the link that its joint moves, as MuJoCo's bodies have.
+The tolerance is 1e-10 of the largest entry. For M^-1 it is 64 cond(M) eps if that is more. In both
+engines a body has the frame of the link that its joint moves.
 """
 
 import numpy as np
@@ -71,12 +71,12 @@ def compare_frame(case, m, d, mm, md, body):
         case.close(f"frame_velocity, {ref}", rb.frame_velocity(m, d, name, ref), res, TOLERANCE)
     mujoco.mj_objectAcceleration(mm, md, XBODY, body, res, 0)
     ours = rb.frame_acceleration(m, d, name)
-    ours[3:] -= m.opt.gravity  # MuJoCo's acceleration is the reading of an accelerometer
+    ours[3:] -= m.opt.gravity  # MuJoCo's acceleration is what an accelerometer would measure
     case.close("frame_acceleration", ours, res, TOLERANCE)
 
 
 def own_frame(m, body):
-    """Return the frame of the link that a body's joint moves; other frames have an offset."""
+    """Return the name of the frame that a body has in MuJoCo, that of the link its joint moves."""
     return next(
         name
         for name, owner, pos, quat in zip(

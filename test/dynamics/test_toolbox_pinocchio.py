@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The toolbox agrees with Pinocchio on robots of example-robot-data and on trees of joints.
+"""The toolbox agrees with Pinocchio for robots of example-robot-data and for random trees.
 
-The tolerance is 1e-10 of the largest entry; for M^-1 it is 64 cond(M) eps if that is more.
-Pinocchio works in link coordinates by other algorithms; where its coordinates differ from ours,
-support.pinocchio_quantities translates, with differences that are exact to 1e-12.
+The tolerance is 1e-10 of the largest entry. For M^-1 it is 64 cond(M) eps if that is more.
+Pinocchio has other algorithms, in link coordinates. support.pinocchio_quantities converts its
+coordinates to ours, exactly to 1e-12.
 """
 
 import numpy as np
@@ -18,7 +18,7 @@ import rbdyn_ros as rb
 
 TOLERANCE = 1e-10
 MIXED = {"reversals": 0.5, "offsets": 0.5}
-#: Joints with axes that rotate in the successor; Pinocchio omits the rates of these axes.
+#: Joints whose axes rotate in the child link; Pinocchio leaves out the rates of these axes.
 TURNING = ("universal", "spherical_ypr")
 STEADY = tuple(kind for kind in pinocchio_twin.KNOWN if kind not in TURNING)
 TREES = {
@@ -34,11 +34,11 @@ TREES = {
 def test_the_toolbox_agrees_with_pinocchio_on_a_robot(path, base):
     floating = pairs.BASES[base]
     m = robots.load(path, floating)
-    # strict=False may add a small armature, which Pinocchio does not have
+    # strict=False may add a small armature, which Pinocchio's model lacks
     m = m.replaced(dof_armature=0.0 * m.dof_armature)
     theirs = pinocchio_twin.load(path, floating)
     if theirs.nv == 0:
-        pytest.skip("Pinocchio crashes in Jacobians of robots without joints")
+        pytest.skip("Pinocchio crashes when it computes a Jacobian without joints")
     where = f"{robots.robot_id(path)}, {base} base"
     case = Case(m, theirs)
     with Comparison("toolbox, Pinocchio", where) as comparison:
@@ -60,15 +60,15 @@ def test_the_toolbox_agrees_with_pinocchio_on_a_tree(name, base):
 
 @pairs.each_base
 @pytest.mark.parametrize("name", TREES)
-def test_the_toolbox_agrees_with_pinocchio_on_turning_axes(name, base):
+def test_the_toolbox_agrees_with_pinocchio_for_joints_with_rotating_axes(name, base):
     case = tree_case(pinocchio_twin.KNOWN, name, pairs.BASES[base])
     with Comparison("toolbox, Pinocchio", f"{name}, turning axes, {base} base") as comparison:
         compare(comparison, case, same_frames=False)
 
 
 @pytest.mark.parametrize("kind", TURNING)
-def test_pinocchio_leaves_out_the_term_of_turning_axes(kind):
-    """Pinocchio's C v differs from Pinocchio's bias force; our C v equals the bias force."""
+def test_pinocchio_leaves_out_the_term_of_rotating_axes(kind):
+    """Pinocchio's C v does not agree with Pinocchio's bias force, but our C v does."""
     case = tree_case((kind,), "forward", floating=False)
     m, d, twin = case.m, case.d, case.twin
     gravity, bias = twin.ours(pin.computeGeneralizedGravity), twin.nle()
@@ -81,7 +81,7 @@ def test_pinocchio_leaves_out_the_term_of_turning_axes(kind):
 
 
 class Case:
-    """A Model, a Data and Pinocchio's twin in one state."""
+    """A Model, a Data and Pinocchio's twin of them, in one random state."""
 
     def __init__(self, m, theirs):
         m.opt.passive = False
@@ -90,7 +90,8 @@ class Case:
         self.d.xfrc_applied = 0.0
         self.twin = Quantities(m, self.d, theirs)
         self.M = self.twin.mass_matrix()
-        self.scale = np.abs(self.M).max()  # size of forces: speeds and accelerations are about 1
+        # forces have this size, because velocities and accelerations are about 1
+        self.scale = np.abs(self.M).max()
 
 
 def tree_case(kinds, name, floating):
@@ -100,7 +101,7 @@ def tree_case(kinds, name, floating):
 
 
 def compare(comparison, case, same_frames):
-    """Compare all quantities except rates; with same_frames bodies have the frames of joints."""
+    """Compare all quantities except rates. `same_frames`: bodies have the frames of joints."""
     compare_terms(comparison, case)
     for name in chosen_frames(case.m, case.twin):
         compare_frame(comparison, case, name)
@@ -122,7 +123,7 @@ def compare_terms(comparison, case):
 
 
 def chosen_frames(m, twin):
-    """Return four frames; frames of sensors are not in Pinocchio's Model."""
+    """Return the names of four frames that Pinocchio's model has (it lacks those of sensors)."""
     names = [name for name in m.frame_names if twin.model.existFrame(name)]
     return [names[k] for k in spread(len(names))]
 
@@ -141,7 +142,7 @@ def compare_frame(comparison, case, name):
         comparison.close(f"frame_velocity, {ref}", ours, velocity, TOLERANCE)
         ours = rb.frame_acceleration(m, d, name, ref)
         comparison.close(f"frame_acceleration, {ref}", ours, acceleration, TOLERANCE)
-    # the forces that hold a frame against f are gravity minus J^T f
+    # the joint forces that hold a frame against f are gravity minus J^T f
     body = m.frame_bodyid[m.frame_id(name)]
     if body > 0:
         force, motion = np.array([0.3, -0.2, 0.5, 1.0, -2.0, 3.0]), [3, 4, 5, 0, 1, 2]
@@ -188,7 +189,7 @@ def compare_regressors(comparison, case, same_frames):
 
 
 def compare_rates(comparison, case):
-    """Compare quantities that need the rate of motion axes."""
+    """Compare quantities that depend on the rates of the joint axes."""
     m, d, twin = case.m, case.d, case.twin
     C = rb.coriolis_matrix(m, d)
     comparison.close("coriolis_matrix", C, twin.coriolis_matrix(), TOLERANCE, case.scale)
@@ -208,7 +209,7 @@ def compare_rates(comparison, case):
 
 
 def compare_inverses(comparison, case):
-    """Compare quantities that need M^-1."""
+    """Compare quantities that are computed with M^-1."""
     m, d, twin = case.m, case.d, case.twin
     tolerance = with_inverse(TOLERANCE, case.M, 1)
     X = rb.inverse_mass_matrix(m, d)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Distances from triangle meshes, and rays, agree with coal and trimesh."""
+"""Distances from triangle meshes agree with coal and trimesh, and rays hit their triangles."""
 
 import coal
 import numpy as np
@@ -30,7 +30,7 @@ SHAPES = {
 
 
 def world_of(mesh, shape):
-    """Return a Model of a free shape and a rotated triangle mesh."""
+    """Return a Model with a free shape, and a triangle mesh as a rotated obstacle."""
     at = rb.Pose(tuple(AT), tuple(touching.wxyz(TURN)))
     ground = rb.TriangleMesh(mesh.vertices, mesh.faces)
     system = touching.free(shape, 1.0, floor=False)
@@ -51,7 +51,7 @@ def coal_mesh(mesh):
 @pytest.mark.parametrize("name", MESHES)
 @pytest.mark.parametrize("shape", ["ball", "box", "capsule", "cylinder"])
 def test_distances_equal_the_distances_of_coal(shape, name):
-    """The shapes are apart, because the depth of coal refers to a single triangle."""
+    """Shapes that overlap are skipped, because coal's depth is that of a single triangle."""
     own, of_coal = SHAPES[shape]
     m, mesh, other = world_of(MESHES[name], own), coal_mesh(MESHES[name]), of_coal()
     request, apart = coal_twin.request(), 0
@@ -77,7 +77,7 @@ def test_distances_equal_the_distances_of_coal(shape, name):
 
 
 def test_a_ball_has_the_signed_distance_of_its_centre():
-    """The nearest point of all triangles gives the distance, negative in a closed mesh."""
+    """The distance is that of the nearest point of all triangles, and negative inside the mesh."""
     m = world_of(RING, rb.Sphere(0.02))
     rng = np.random.default_rng(1)
     inside = 0
@@ -90,14 +90,14 @@ def test_a_ball_has_the_signed_distance_of_its_centre():
         inner = np.cos(np.pi / 32) * 0.3 < np.hypot(*x[:2]) < 0.5 and abs(x[2]) < 0.1
         found = rb.distance(m, d, 0, "ground").distance
         if gap < 0.021 or abs(np.hypot(*x[:2]) - 0.3) < 0.01 or abs(np.hypot(*x[:2]) - 0.5) < 0.01:
-            continue  # the shape overlaps a triangle, or is near the sides of the polygon
+            continue  # the ball overlaps a triangle, or is near the sides of the ring's polygon
         inside += inner
         assert found == pytest.approx(-(gap - 0.02) if inner else gap - 0.02, abs=1e-9)
     assert inside > 20
 
 
 def prism(outline, cap):
-    """Return a mesh 2 m long: an outline (n, 2) in x and z, anticlockwise, and its triangles."""
+    """Return a prism 2 m long along y; `cap` are triangles of its outline (n, 2) in x and z."""
     n = len(outline)
     ends = [[(x, y, z) for x, z in outline] for y in (-1.0, 1.0)]
     side = [
@@ -113,8 +113,8 @@ def prism(outline, cap):
 GROOVE = [(-1, -1), (1, -1), (1, 0), (0.1, 0), (0, -0.5), (-0.1, 0), (-1, 0)]
 GROOVED = prism(GROOVE, [(0, 1, 4), (1, 2, 3), (1, 3, 4), (0, 4, 5), (0, 5, 6)])
 WEDGE = prism([(0, 0), (1, -np.tan(np.pi / 18)), (1, np.tan(np.pi / 18))], [(0, 1, 2)])
-#: A cube with a hollow that has a sharp tip, and the body that would fill the hollow. One of the
-#: three sides at the tip has four triangles, which are weighted by their angles.
+#: A spike with a sharp tip, and a cube with a hollow of this shape. One of the three sides at the
+#: tip has four triangles, whose normals count by their angles.
 ROW = [(0.02, 0, -0.4), (-0.01, 0.025, -0.4), (-0.04, 0.05, -0.4), (-0.07, 0.075, -0.4),
        (-0.1, 0.1, -0.4)]  # fmt: skip
 SPIKE = trimesh.Trimesh(
@@ -143,7 +143,7 @@ def in_hollow(x):
     return np.abs(x).max() < 0.5 and not in_spike(x)
 
 
-#: For each mesh: its sharp edge or corner, the size of a box around it, and a test of the inside.
+#: Meshes, each with a point on its sharp edge or corner, a box size, and a test of the inside.
 SHARP = {
     "groove": (GROOVED, (0, 0, -0.5), (0.3, 0.3, 0.3), in_grooved),
     "wedge": (WEDGE, (0, 0, 0), (0.3, 0.3, 0.1), in_wedge),
@@ -154,7 +154,7 @@ SHARP = {
 
 @pytest.mark.parametrize("name", SHARP)
 def test_the_inside_is_found_at_a_sharp_edge_or_corner(name):
-    """Several triangles are equally near; their pseudo-normal shows the side."""
+    """There several triangles are equally near, and their pseudo-normal determines the side."""
     mesh, edge, size, is_inside = SHARP[name]
     m = world_of(mesh, rb.Sphere(0.0001))
     assert m.trimesh_closed.tolist() == [1]
@@ -164,7 +164,7 @@ def test_the_inside_is_found_at_a_sharp_edge_or_corner(name):
         nearest = trimesh.triangles.closest_point(mesh.triangles, np.tile(x, (len(mesh.faces), 1)))
         gaps = np.linalg.norm(nearest - x, axis=1)
         if gaps.min() < 0.0002:
-            continue  # the shape overlaps a triangle
+            continue  # the ball overlaps a triangle
         d = touching.placed(m, AT + TURN.apply(x))
         sign = -1.0 if is_inside(x) else 1.0
         found = rb.distance(m, d, 0, "ground").distance

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A hanging arm with actuators that moves in sweeps, with signals of drives and encoders."""
+"""A hanging arm with actuators, which moves in sweeps; drives and encoders are recorded."""
 
 import numpy as np
 
@@ -25,7 +25,7 @@ URDF = "\n".join(
     ]
 )
 
-#: The motor of the shoulder gives more torque than its drive assumes, and the elbow has backlash.
+#: The shoulder's motor gives more torque than its drive assumes, and the elbow has backlash.
 ACTUATORS = """rbdyn_actuators: 1
 actuators:
   yaw:
@@ -50,18 +50,18 @@ actuators:
     elastic: {stiffness: 3000, damping: 5, backlash: 0.01}
 """
 
-#: Gains of the servo of the motors [N m/rad, N m s/rad], and timesteps of a sample.
+#: Gains of the motors' servo [N m/rad, N m s/rad], and timesteps per sample.
 STIFF, DAMPED, EVERY = 400.0, 40.0, 2
 
 
 def arm():
-    """Return the robot without actuators, and its actuators."""
+    """Return the Model without actuators, and the list of its actuators."""
     m = rb.load_urdf(URDF)
     return m, read_actuators_text(ACTUATORS, m)
 
 
 def driven(m, specs, motion):
-    """Return the samples of a robot whose motors follow a motion; efforts are currents."""
+    """Simulate a robot whose motors follow a motion; return the Samples. Efforts are currents."""
     path = Path(motion.time, motion.qpos, motion.qvel, motion.qacc)
     real = rb.with_actuators(m, specs)
     d, held = rb.make_data(real), rb.make_data(m)
@@ -87,7 +87,7 @@ def driven(m, specs, motion):
 
 
 def noisy(samples, share=0.01, seed=0):
-    """Return samples with white noise, whose RMS is a share of the RMS of every signal."""
+    """Return Samples with white noise; its RMS is a share of the RMS of each signal."""
     rng = np.random.default_rng(seed)
 
     def measured(x):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Robots that move by sums of sines, and the efforts of their drives."""
+"""Recordings of robots that move by sums of sines, with the efforts of their drives."""
 
 import numpy as np
 from support import robots
@@ -13,12 +13,12 @@ ARM = "config/robots/seven_dof_arm.urdf"
 
 
 def load(name):
-    """Load the bundled arm or a robot of the collection."""
+    """Return the Model of the bundled arm or of a robot of example-robot-data."""
     return rb.load_urdf(ARM if name == "seven_dof_arm" else robots.find(name))
 
 
 def sines(n, seed, samples=1500, seconds=20.0, size=1.2):
-    """Return time, qpos, qvel, qacc of n joints; every period divides 10 s."""
+    """Return time, qpos, qvel and qacc of n joints; all motions have a period of 10 s."""
     rng = np.random.default_rng(seed)
     t = np.linspace(0.0, seconds, samples)
     q = np.zeros((3, samples, n))
@@ -30,11 +30,11 @@ def sines(n, seed, samples=1500, seconds=20.0, size=1.2):
 
 
 def recorded(m, friction, seed, noise=0.0, offset=None, by_load=None, **shape):
-    """Return the Motion of a robot, its efforts by the engine's inverse dynamics.
+    """Return a Motion of a robot, with efforts from the engine's inverse dynamics.
 
-    `noise` is the noise of efforts, as a share of their RMS. If it is not zero, positions have a
-    noise of 1e-4 rad or m, and velocities and accelerations have this noise after a low-pass
-    filter of 5 Hz.
+    `noise` is the noise of efforts, as a share of their standard deviation. If it is not zero,
+    positions also have noise, of 1e-4 rad or m, and velocities and accelerations have as much as
+    after a low-pass filter of 5 Hz.
     """
     t, q, v, a = sines(m.nv, seed, **shape)
     names, rng = dof_names(m), np.random.default_rng(100 + seed)
@@ -50,7 +50,7 @@ def recorded(m, friction, seed, noise=0.0, offset=None, by_load=None, **shape):
 
 
 def rubbing(m, seed=7):
-    """Return friction of 0.1 to 2 per cent of the effort limits (without a limit, of 50 N m)."""
+    """Return random friction of 0.1 to 2 % of the effort limits (at most of 50 N m)."""
     rng = np.random.default_rng(seed)
     limit = np.minimum(m.jnt_effort[m.dof_jntid], 50.0)
     return Friction.of(
@@ -59,7 +59,7 @@ def rubbing(m, seed=7):
 
 
 def wrong(m):
-    """Return the robot with all masses times 0.7 and with centres of mass shifted by 2 cm."""
+    """Return a Model with 0.7 times all masses, and centres of mass shifted by 2 cm."""
     from rbdyn_ros.identification.equations.inertia import change_of_frame, with_parameters
 
     aside = change_of_frame(np.eye(3), np.array([0.02, -0.02, 0.02]))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The bundled arm with friction and a payload, under control, and the states that it reports."""
+"""States of the bundled arm with friction and a payload, while a servo moves it."""
 
 import numpy as np
 
@@ -13,18 +13,18 @@ DRY = np.array([2.0, 2.0, 1.5, 1.5, 0.8, 0.8, 0.5])
 WET = 0.5 * DRY
 #: Period of the states [s], and gains of the servo [1/s^2, 1/s].
 PERIOD, STIFF, DAMPED = 0.002, 100.0, 20.0
-#: Time until the payload has sunk to its steady position [s].
+#: Time until the arm no longer sags further under its payload [s].
 SETTLED = 3.0
 
 
 def arm():
-    """Return the arm without friction, and its declared friction."""
+    """Return the Model of the arm, and its declared Friction."""
     m = rb.load_urdf(URDF)
     return m, Friction.of(m.nv, WET, DRY)
 
 
 def waves(seed, nv, size):
-    """Return a function that returns positions and velocities (2, nv) at a time: sums of sines."""
+    """Return a function of time that returns positions and velocities (nv,), sums of sines."""
     rng = np.random.default_rng(seed)
     w = 2.0 * np.pi * np.array([0.1, 0.2, 0.35])[:, None]
     a, p = size * rng.uniform(0.3, 1.0, (3, nv)) / (w / w[0]), rng.uniform(0.0, 6.0, (3, nv))
@@ -40,8 +40,8 @@ def waves(seed, nv, size):
 def states(load, scale, seconds, seed, size=0.4, noise=0.05, friction=True):
     """Return stamps [ns] and states (p, 3, nv) of the arm while a servo moves it.
 
-    Its friction is `scale` times the declared friction, with the engine's exact dry friction.
-    Positions have noise of 1e-5 rad, efforts of `noise` [N m].
+    The arm has `scale` times the declared friction (none if not `friction`), with the engine's
+    exact dry friction. Noise is 1e-5 rad, 1e-3 rad/s, and `noise` [N m] for efforts.
     """
     m, rng = rb.load_urdf(URDF), np.random.default_rng(1000 + seed)
     rough = {"dof_damping": scale * WET * friction, "dof_frictionloss": scale * DRY * friction}
@@ -69,7 +69,7 @@ def states(load, scale, seconds, seed, size=0.4, noise=0.05, friction=True):
 
 
 def estimates(times, rows, m, friction, adds=None, interrupted=False):
-    """Return the estimates after each block of states, in order of time."""
+    """Return the estimate after each block of states; `adds` goes to OnlinePayload."""
     dofs = np.arange(m.nv)
     blocks = StateBlocks(m.jnt_names, dofs, m.nv)
     online = OnlinePayload(m, dofs, m.frame_id(m.frame_names[-1]), friction, adds)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Motors and gears from recordings of an arm that the engine simulates with actuators."""
+"""Motors and gears are identified from recordings of a simulated arm with actuators."""
 
 from dataclasses import replace
 
@@ -19,7 +19,7 @@ from rbdyn_ros.identification.data.signals import motor_angles, to_motion
 from rbdyn_ros.identification.equations.residuals import validate
 from rbdyn_ros.identification.excitation.sweeps import sweeps
 
-#: The elbow is off its balance, so that slow sweeps load its gear; fast sweeps cross the balance.
+#: Slow sweeps about this posture always load the elbow's gear; fast sweeps unload it at times.
 CENTRE = (0.0, 0.2, 0.3)
 EXACT = 0.05
 
@@ -60,7 +60,7 @@ def numbers(spec):
     }
 
 
-def test_motors_and_gears_are_recovered_from_noise(robot, samples):
+def test_motors_and_gears_are_identified_from_noisy_samples(robot, samples):
     m, specs = robot
     elbow = rb.ActuatorSpec("elbow", armature=2e-5, stiffness=3000.0, gear_damping=5.0)
     found = identified(m, noisy(samples), current=True, known=[elbow])
@@ -74,7 +74,7 @@ def test_motors_and_gears_are_recovered_from_noise(robot, samples):
     everything = set(numbers(specs[0])) - {"motorconst_error", "elastic.backlash"}
     assert set(found["yaw"].found) == set(found["shoulder"].found) == everything
     assert set(found["elbow"].found) == everything - {"armature"} | {"elastic.backlash"}
-    assert found["elbow"].spec.stiffness == 3000.0  # this value was known
+    assert found["elbow"].spec.stiffness == 3000.0  # this is the known value
 
 
 def test_wrong_torque_constants_of_drives_are_corrected(robot, samples):
@@ -92,7 +92,7 @@ def test_wrong_torque_constants_of_drives_are_corrected(robot, samples):
         assert errors == pytest.approx([0.0, 0.08, 0.0], abs=0.01)
         shoulder = found["shoulder"]
         assert shoulder.found["lugre.static"].value == pytest.approx(0.03, rel=EXACT)
-        # the torques of a drive of unknown torque constant are taken for currents of 1 N m/A
+        # if the torque constant is unknown, torques count as currents with 1 N m/A
         assert shoulder.spec.motorconst == ((0.08, 0.08) if before else (1.0, 0.0))
 
 
@@ -111,16 +111,16 @@ def test_the_actuators_file_holds_the_result_and_can_be_simulated(robot, samples
     again, true = driven(m, path, motion), driven(m, specs, motion)
     difference = (again.effort - true.effort).std(axis=0) / true.effort.std(axis=0)
     print("currents of the identified arm, relative difference", difference)
-    # the impacts in the elbow's backlash amplify small differences
+    # impacts in the elbow's backlash amplify small differences
     assert (difference < (0.03, 0.1, 0.15)).all()
 
 
 def test_fast_motions_show_no_stribeck_friction(robot, samples):
     m, _ = robot
-    fast = slice(0, 15000)  # the sweeps at three speeds
+    fast = slice(0, 15000)  # these are the sweeps at three speeds
     rows = {name: getattr(samples, name)[fast] for name in ("time", "qpos", "qvel", "effort")}
     found = identified(m, noisy(replace(samples, motors={}, **rows)), current=True)["shoulder"]
-    # without angles of the motor and without a known gear all numbers refer to the joint
+    # without a known gear and angles of the motor, all numbers refer to the joint
     assert found.spec.gear == 1.0
     assert found.found["motorconst"].value == pytest.approx(8.64, rel=EXACT)
     assert set(found.found) == {"motorconst", "armature", "lugre.coulomb", "damping"}
@@ -128,14 +128,14 @@ def test_fast_motions_show_no_stribeck_friction(robot, samples):
 
 
 def unknown(one):
-    """Return the parameters that are not identifiable."""
+    """Return the parameters that the messages call not identifiable."""
     texts = [text.removeprefix(f"joint '{one.joint}': ") for text in one.messages]
     return [text.partition(" is not identifiable")[0] for text in texts]
 
 
 @pytest.fixture(scope="module")
 def alone(robot):
-    """Return a recording in which only the yaw joint moves, about a vertical axis."""
+    """Return Samples in which only the yaw joint moves, about a vertical axis."""
     m, specs = robot
     return driven(m, specs, sweeps(m, ["yaw"], duration=50.0))
 
@@ -150,7 +150,7 @@ def test_a_joint_without_load_has_no_torque_constant(robot, alone):
             f"joint '{name}': it hardly moves, so nothing is identified",
         )
         assert found[name].spec is None
-    # a known rotor loads the motor, and a known torque constant shows its friction
+    # with a known rotor inertia or a known torque constant, friction is identifiable
     for spec in (
         rb.ActuatorSpec("yaw", gear=50.0, armature=5e-5),
         rb.ActuatorSpec("yaw", gear=50.0, motorconst=(0.05, 0.05)),
@@ -161,7 +161,7 @@ def test_a_joint_without_load_has_no_torque_constant(robot, alone):
 
 
 def creeping(m, turn=1.0, sign=1.0):
-    """Return a motion of the shoulder and the efforts of dry friction of 2 N m."""
+    """Return a Motion of the shoulder with dry friction of 2 N m; `sign` multiplies efforts."""
     t = np.linspace(0.0, 20.0, 1000)
     w = 0.3 * np.pi
     q, v, a = 0.1 * t + turn * np.sin(w * t), 0.1 + turn * w * np.cos(w * t), -turn * w * w

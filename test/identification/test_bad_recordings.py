@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Mistakes in recordings that the other test files do not cover are found and named.
+"""Errors name the mistakes in recordings that other test files do not cover.
 
-Opposite signs, units, saturation and friction are in test_identification_warnings.py, degrees in
-test_plausible.py, other robots and time that goes back in test_recordings.py.
+test_identification_warnings.py has opposite signs, units, saturation and friction,
+test_plausible.py has degrees, and test_recordings.py has other robots and time that goes back.
 """
 
 import numpy as np
@@ -24,7 +24,7 @@ def truth():
 
 
 def samples_of(m, rate, seed=1, **changes):
-    """Return 20 s of a recording at a rate [Hz]."""
+    """Return Samples of 20 s at a rate [Hz]; `changes` replace columns."""
     count = round(20.0 * rate) + 1
     motion = recorded(m, rubbing(m), seed, samples=count, size=0.5)
     rows = {"qpos": motion.qpos, "qvel": motion.qvel, "effort": motion.effort} | changes
@@ -63,7 +63,7 @@ def test_a_gap_of_three_seconds_is_refused_with_its_times(truth):
     assert "cut it there, or record again" in str(caught.value)
 
 
-def test_recordings_of_different_rates_validate_each_other(truth):
+def test_results_from_two_recordings_of_different_rates_predict_each_other(truth):
     fast, slow = (to_motion(samples_of(truth, rate, s)) for rate, s in ((500.0, 1), (97.0, 2)))
     found = identify(wrong(truth), fast)
     before, after = (
@@ -72,7 +72,7 @@ def test_recordings_of_different_rates_validate_each_other(truth):
     )
     assert (after.rms < 0.01 * slow.effort.std(axis=0) + 0.02).all()
     assert (after.rms < 0.3 * before.rms).all()
-    # the recordings also agree if their roles are exchanged
+    # exchange the roles of the two recordings
     back = identify(wrong(truth), slow)
     assert (
         validate(back.m, back.friction, fast).rms < 0.02 * fast.effort.std(axis=0) + 0.02

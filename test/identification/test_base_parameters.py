@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Base parameters have known ranks, agree with closed forms, and give the same efforts."""
+"""Base parameters have known numbers, agree with closed forms, and predict the same efforts."""
 
 import numpy as np
 import pytest
@@ -38,7 +38,7 @@ def test_regressor_and_friction_columns_give_inverse_dynamics(name):
     for k in range(m.nv):
         for kind, value in (("viscous", friction.viscous), ("coulomb", friction.coulomb)):
             effort[:, k] += value[k] * extra_columns(kind, motion, friction.smoothing)[:, k]
-    # the efforts of the motion come from the engine's recursion, not from its regressor
+    # the motion's efforts come from the engine's recursion, not from a regressor
     np.testing.assert_allclose(effort, motion.effort, atol=1e-11 * np.abs(motion.effort).max())
 
 
@@ -55,8 +55,8 @@ def test_rotors_and_offsets_have_columns():
     [((0.0, 0.0, -9.81), 36), ((1.0, 2.0, -9.0), 38)],
 )
 def test_base_parameters_of_six_revolute_joints_have_the_known_number(gravity, count):
-    # Each of six joints has 7, but the first joint lacks 6: a body on a vertical axis acts only by
-    # its inertia about the axis. On a tilted axis two static moments act, too.
+    # each joint has 7, but the first joint lacks 6, for only the inertia about its vertical axis
+    # matters. On a tilted axis two first moments matter, too.
     m = load("ur5_robot.urdf").replaced()
     m.opt.gravity = gravity
     assert base_parameters(m).rank == count
@@ -82,7 +82,7 @@ def test_base_parameters_give_the_efforts_of_all_parameters(name):
     base, (_, q, v, a) = base_parameters(m), sines(m.nv, seed=5, samples=50)
     Y, x = torque_regressor(m, q, v, a), rb.inertial_parameters(m)
     full = Y @ x
-    # columns that depend on others to 1e-4 count as dependent, because URDFs have rounded angles
+    # URDFs have rounded angles, so columns count as dependent even if they differ by 1e-4
     allowed = 1e-9 if name != "ur5_robot.urdf" else 1e-5
     np.testing.assert_allclose(
         base.regressor(Y) @ (base.combination @ x), full, atol=allowed * np.abs(full).max()
@@ -91,7 +91,7 @@ def test_base_parameters_give_the_efforts_of_all_parameters(name):
 
 
 def test_a_double_pendulum_has_the_base_parameters_of_the_textbook():
-    # for rotations about z, with gravity along z: Izz1 + m2 l^2, m2 (c2x, c2y) and Izz2
+    # with gravity along the axes z these are Izz1 + m2 l^2, m2 c2x, m2 c2y and Izz2
     m = rb.load_urdf(DOUBLE)
     m.opt.gravity = (0.0, 0.0, -9.81)
     base = base_parameters(m)
@@ -102,7 +102,7 @@ def test_a_double_pendulum_has_the_base_parameters_of_the_textbook():
 
 
 def test_a_planar_double_pendulum_has_known_base_parameters():
-    # gravity in the plane of motion adds m1 c1x + m2 l and m1 c1y
+    # gravity in the plane of motion also shows m1 c1x + m2 l and m1 c1y
     m = rb.load_urdf(DOUBLE)
     m.opt.gravity = (0.0, -9.81, 0.0)
     base = base_parameters(m)
@@ -116,7 +116,7 @@ def test_resting_joints_add_no_base_parameters():
 
 
 def test_combinations_depend_on_the_positions_of_resting_joints():
-    # the lower link lies along the upper link, or across it: x_lower = R(angle)^T x_upper
+    # the lower link is parallel or perpendicular to the upper link
     m = rb.load_urdf(DOUBLE)
     (along,) = base_parameters(m, dofs=[0]).names
     (across,) = base_parameters(m, dofs=[0], rest=[9.0, np.pi / 2.0]).names

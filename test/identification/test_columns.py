@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Recordings of other programs, described by a columns file."""
+"""Recordings of other programs are read with a columns file."""
 
 from argparse import Namespace
 from pathlib import Path
@@ -78,7 +78,7 @@ def test_units_signs_and_gains_are_applied(tmp_path, rows):
 
 
 def test_positions_of_other_joints_are_read(tmp_path, rows):
-    """Joints that are not identified rest at their positions in the file, in the file's units."""
+    """Joints that are not identified have positions in the units and signs of the file, too."""
     file = table(tmp_path, (rows[0], np.degrees(rows[1]), rows[3]))
     columns = tmp_path / "columns.yaml"
     text = "time: 0\npositions: 1\nefforts: 3\nangle_unit: deg\nposition_signs: [-1, 1]\n"
@@ -152,7 +152,7 @@ def test_wrong_columns_files_are_refused(tmp_path, rows, text, code):
     assert caught.value.code == code
 
 
-def test_tables_of_another_robot_and_damaged_files_are_refused(tmp_path, rows):
+def test_damaged_tables_and_tables_of_another_robot_are_refused(tmp_path, rows):
     text = "time: 0\npositions: 1\nefforts: 5\n"
     with refused(ParameterError, "other-joints"):
         read(tmp_path, text, table(tmp_path, rows), names=["armm"])
@@ -221,7 +221,7 @@ def test_arrays_of_a_wrong_type_or_shape_are_refused(tmp_path, rows, change, cod
         read(tmp_path, time + ARRAYS, file)
 
 
-def test_an_array_of_one_joint_may_have_one_axis(tmp_path, rows):
+def test_the_array_of_a_single_joint_may_have_one_dimension(tmp_path, rows):
     columns, file = tmp_path / "columns.yaml", tmp_path / "log.npz"
     columns.write_text("rbdyn_columns: 1\njoints: [arm]\nrate: 100\n" + ARRAYS)
     np.savez(file, q=rows[1][:, 0], tau=rows[3][:, 0])

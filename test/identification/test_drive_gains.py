@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Drive gains of an arm whose masses are not known, from currents."""
+"""Drive gains [N m/A] are identified from currents, although the masses of the arm are unknown."""
 
 import json
 from dataclasses import replace
@@ -26,9 +26,9 @@ LOAD = 3.0
 
 
 def currents(file, seed, samples=500, link=None):
-    """Return a description, gains, and currents without and with a load.
+    """Return a Model, true gains, and motions with currents, without and with a load.
 
-    The masses of the real arm differ from its description by the spread of the prior.
+    The masses of the real arm differ at random from the Model, as much as the prior assumes.
     """
     described, rng = load(file), np.random.default_rng(1000 + seed)
     factors = np.exp(MASS_SPREAD * rng.normal(size=(described.nbody - 1, 1)))
@@ -54,7 +54,7 @@ def test_gains_are_within_three_standard_deviations(seed):
         print("errors", errors, "deviations", found.std)
         assert (np.abs(errors) < 3.0 * found.std).all()
         assert (found.std < most).all()
-        # the motion alone determines the ratios; the wrist has the least load
+        # the motion alone determines the ratios of gains; the wrist carries the least load
         apart = np.abs(errors - np.median(errors))
         assert (apart < (0.04, 0.04, 0.04, 0.05, 0.05, 0.15)).all()
         assert (found.ratio_std < 0.08).all()
@@ -71,8 +71,8 @@ def test_a_grossly_wrong_mass_of_the_load_causes_a_warning(wrong):
 
 
 @pytest.mark.parametrize("seed", range(2))
-def test_a_gain_that_is_not_separable_is_named(seed):
-    """The last link turns about its own axis: gravity does not load it."""
+def test_a_gain_that_is_not_separable_prevents_a_patch(seed):
+    """The last joint turns its link about the link's own axis, so gravity does not load it."""
     m, gains, motion, loaded = currents(SEVEN, seed)
     found = identify_gains(m, motion)
     assert (np.abs(np.log(found.gains / gains)) < 3.0 * found.std).all()
@@ -84,7 +84,7 @@ def test_a_gain_that_is_not_separable_is_named(seed):
 
 
 def test_a_load_that_no_joint_lifts_determines_no_gain():
-    """The arm turns only about the vertical axis of the first joint."""
+    """The load is on a link that only turns about the vertical axis of the first joint."""
     m, gains, motion, loaded = currents(UR5, 1, link="shoulder_link")
     found = identify_gains(m, motion, loaded=loaded, link="shoulder_link", mass=LOAD)
     assert (np.abs(np.log(found.gains / gains)) < 3.0 * found.std).all()
@@ -92,7 +92,7 @@ def test_a_load_that_no_joint_lifts_determines_no_gain():
     assert found.why_no_patch == ""
 
 
-def test_gains_are_applied_by_the_names_of_joints():
+def test_the_gains_of_joints_are_found_by_name():
     _, _, motion, _ = currents(UR5, 0, samples=20)
     found = DriveGains(motion.names, np.arange(1.0, 7.0), np.zeros((6, 6)))
     turned = slice(None, None, -1)
@@ -104,13 +104,13 @@ def test_gains_are_applied_by_the_names_of_joints():
         fewer.efforts(motion)
 
 
-def test_gains_that_have_not_settled_give_no_patch(monkeypatch):
+def test_no_urdf_is_patched_with_gains_that_have_not_converged(monkeypatch):
     m, _, motion, _ = currents(UR5, 0)
     monkeypatch.setattr(gains_module, "MOST_STEPS", 1)
     assert "have not settled" in identify_gains(m, motion).why_no_patch
 
 
-def test_a_common_factor_of_currents_is_a_factor_of_the_gains():
+def test_a_tenth_of_all_currents_gives_ten_times_the_gains():
     m, _, motion, _ = currents(UR5, 0)
     one = identify_gains(m, motion)
     other = identify_gains(m, replace(motion, effort=0.1 * motion.effort))
@@ -148,7 +148,7 @@ def test_impossible_currents_are_refused():
 
 @pytest.fixture(scope="module")
 def files(tmp_path_factory):
-    """Return recordings of currents without and with a load, and the gains."""
+    """Return two CSV files of currents, without and with a load, and the true gains."""
     folder = tmp_path_factory.mktemp("gains")
     _, gains, *motions = currents(UR5, 3, samples=2000)
     paths = [folder / "without.csv", folder / "with.csv"]

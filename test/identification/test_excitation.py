@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Excitation motions: limits at fine sampling, rest at both ends, conditioning."""
+"""Excitation motions keep all limits, rest at both ends, and are well conditioned."""
 
 from dataclasses import replace
 
@@ -53,7 +53,7 @@ def motion(ur5, messages):
 
 
 def efforts(m, excitation, rows):
-    """Return the efforts of all joints (t, nv) while the joints outside the motion are held."""
+    """Return the efforts of all joints (t, nv) for a motion; joints that it does not move rest."""
     names = dof_names(m)
     d = rb.make_data(m)
     d.qpos[:] = [excitation.held.get(name, 0.0) for name in names]
@@ -79,7 +79,7 @@ def test_a_finely_sampled_motion_is_within_all_limits(ur5, motion):
     assert (np.abs(v) <= 0.5 * ur5.jnt_velocity).all()
     share = np.abs(efforts(ur5, motion, rows)).max(axis=0) / ur5.jnt_effort
     assert (share <= 0.7).all()
-    # the planner checks the limits at fewer samples
+    # the reported shares come from fewer samples
     found = np.array([motion.effort_share[name] for name in motion.names])
     assert share == pytest.approx(found, rel=2e-3)
     # every joint reaches one of its limits
@@ -99,12 +99,12 @@ def test_a_motion_starts_and_ends_at_rest_at_the_centre(ur5, motion):
 def test_the_derivatives_of_a_motion_are_exact(motion):
     t, h = np.linspace(0.5, 19.5, 50), 1e-5
     before, here, after = (motion.sample(t + k * h) for k in (-1, 0, 1))
-    # the differences are of second order, and fourth derivatives are below 200
+    # differences have an error of second order; fourth derivatives are below 200
     assert (after[0] - before[0]) / (2 * h) == pytest.approx(here[1], abs=1e-8)
     assert (after[1] - before[1]) / (2 * h) == pytest.approx(here[2], abs=1e-7)
 
 
-def test_a_motion_is_better_conditioned_than_random_series(ur5, motion, messages):
+def test_a_motion_is_better_conditioned_than_random_fourier_series(ur5, motion, messages):
     base = base_parameters(ur5)
 
     def condition_of(sample):
@@ -143,11 +143,11 @@ def test_limits_of_mimic_joints_hold():
     motion = excite(gripper(), duration=10.0, harmonics=4, **bounds)
     rows = motion.sample(np.linspace(0.0, 10.0, 5001))
     assert motion.names == ("arm", "left")
-    # right = 0.01 - 2 left must be in [-0.09, 0.05], so left is in [0, 0.05], where 0 is its limit
+    # left is at least 0, and right = 0.01 - 2 left at least -0.09, so left is in [0, 0.05]
     assert motion.centre == pytest.approx([0.5, 0.025])
     assert rows[0, :, 1].min() >= 0.001
     assert rows[0, :, 1].max() <= 0.049
-    assert np.abs(rows[1, :, 1]).max() <= 0.1  # right moves twice as fast, so up to 0.2 m/s
+    assert np.abs(rows[1, :, 1]).max() <= 0.1  # `right` moves twice as fast, at up to 0.2 m/s
 
 
 def test_a_motion_can_be_limited_to_some_joints(ur5):
@@ -170,7 +170,7 @@ def test_a_motion_can_be_limited_to_some_joints(ur5):
 
 
 def test_efforts_limit_the_motion():
-    # 30 N m are plenty to move 2 kg at 0.1 m, but 5.8 N m only allow a smaller motion
+    # 30 N m are more than enough for 2 kg at 0.1 m, but 5.8 N m allow only a smaller motion
     m = gripper()
     weak = m.replaced(jnt_effort=np.array([5.8, 40.0, 40.0]))
     motion = excite(weak, joints=["arm"], velocity_share=1.0, duration=4.0, harmonics=5)
@@ -186,7 +186,8 @@ def test_acceleration_limits_hold():
     motion = excite(gripper(), acceleration_limits=limits, duration=5.0, harmonics=4)
     largest = np.abs(motion.sample(np.linspace(0.0, 5.0, 5001))[2]).max(axis=0)
     assert (largest <= limits).all()
-    assert (largest > 0.99 * np.array(limits)).all()  # at 0.8 Hz no other bound is reached first
+    # at 0.8 Hz the acceleration limits are reached first
+    assert (largest > 0.99 * np.array(limits)).all()
 
 
 def test_acceleration_limits_of_the_robot_hold():
@@ -228,7 +229,7 @@ def test_a_motion_is_written_as_csv(motion, tmp_path):
     [
         ({"joints": ["elbow"]}, "unknown-joint"),
         ({"joints": ["lefft"]}, "unknown-joint"),
-        ({"joints": ["right"]}, "unknown-joint"),  # a mimic joint
+        ({"joints": ["right"]}, "unknown-joint"),  # `right` is a mimic joint
         ({"joints": ["arm", "arm"]}, "bad-argument"),
         ({"joints": []}, "bad-argument"),
         ({"joints": "arm"}, "bad-argument"),
@@ -266,7 +267,7 @@ def test_bad_arguments_are_refused(arguments, code):
 @pytest.mark.filterwarnings("error")
 def test_too_few_or_too_many_points_are_refused(tmp_path):
     motion = excite(gripper(), position_inset=0.001, harmonics=3, duration=5.0)
-    # four points per period of the third harmonic are 2.4 Hz
+    # at least four points per period of the third harmonic are needed: 2.4 Hz
     for rate, wrong in ((2.3, True), (2.5, False), (1e9, True), (float("nan"), True)):
         if wrong:
             with refused(ParameterError, "bad-argument"):
@@ -329,7 +330,8 @@ def test_a_motion_excites_the_parameters_that_an_earlier_motion_did_not(ur5):
     assert together(after) < together(alone)
     assert together(after) == pytest.approx(after.condition, rel=0.05)
     peaks = np.abs(after.peaks[2])
-    assert peaks[:3].min() > 0.3 * peaks[:3].max()  # all joints that did not move before move now
+    # all joints that did not move before do move now
+    assert peaks[:3].min() > 0.3 * peaks[:3].max()
 
 
 PILLAR = """<robot name="pillar"><link name="base">
@@ -348,7 +350,7 @@ PILLAR = """<robot name="pillar"><link name="base">
 
 @pytest.mark.parametrize("side", [1.0, -1.0])
 def test_a_motion_keeps_clear_of_obstacles(side):
-    # a hand on a circle of radius 1 and a pillar at 0.8 rad: the distance is a chord
+    # the hand moves on a circle of radius 1, and the pillar stands on it at 0.8 rad
     text = PILLAR.format(x=np.cos(0.8), y=side * np.sin(0.8))
     m = rb.load_urdf(text, contact=Contact())
     arguments = {"harmonics": 3, "duration": 10.0, "centre": [0.0, 0.0]}
@@ -360,7 +362,7 @@ def test_a_motion_keeps_clear_of_obstacles(side):
     angles = [side * one.sample(np.linspace(0.0, 10.0, 2001))[0, :, 0] for one in (motion, free)]
     nearest = [2.0 * np.sin(0.5 * (0.8 - angle.max())) for angle in angles]
     assert nearest[1] < 0.1  # without the check the hand would touch the pillar
-    assert 0.11 - 1e-3 <= nearest[0] < 0.3  # with the check the hand comes near, but not too near
+    assert 0.11 - 1e-3 <= nearest[0] < 0.3  # with the check the hand keeps its distance
     # even a small motion about this centre would touch the pillar
     with refused(RbdynError, "self-collision"):
         excite(

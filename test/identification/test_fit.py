@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Exact data give exact base parameters; noisy data give good efforts of other motions."""
+"""Exact data give exact base parameters; results from noisy data predict other motions well."""
 
 import numpy as np
 import pytest
@@ -26,7 +26,7 @@ def base_error(found, truth):
 def assert_bodies_are_possible(m):
     J = pseudo_inertia(rb.inertial_parameters(m).reshape(-1, 10))
     assert (np.linalg.eigvalsh(J) > 0.0).all()
-    # moments of inertia are positive, and none is larger than the sum of the two others
+    # moments of inertia are positive, and the largest is below the sum of the others
     moments = np.sort(m.body_inertia[1:], axis=1)
     assert (m.body_mass[1:] > 0.0).all()
     assert (moments[:, 0] > 0.0).all()
@@ -46,7 +46,7 @@ def test_exact_data_give_exact_base_parameters(name):
 
 
 @pytest.mark.parametrize("name", ROBOTS)
-def test_noisy_data_give_efforts_of_another_motion_to_2_percent(name, capsys):
+def test_results_from_noisy_data_predict_another_motion_to_2_percent(name, capsys):
     truth = load(name)
     friction = rubbing(truth)
     prior = wrong(truth)
@@ -96,7 +96,7 @@ def test_the_result_hardly_depends_on_the_strength_of_the_prior():
 
 
 def test_bodies_stay_physically_possible_even_if_the_efforts_contradict():
-    # efforts of a robot with impossible inertias, which plain least squares would find
+    # these are the efforts of impossible inertias, which plain least squares would find
     truth = load("ur5_robot.urdf")
     motion = recorded(truth, Friction.of(6), seed=1)
     flipped = Motion(
@@ -126,8 +126,8 @@ def test_rotor_inertias_and_offsets_of_efforts_are_found():
     motion = recorded(truth, rubbing(truth), seed=1, offset=offset)
     found = identify(prior, motion, armature=True, offset=True)
     np.testing.assert_allclose(found.offset, offset, atol=1e-6)
-    # for the first link, about the vertical, and the next link, about a level axis, the efforts
-    # depend only on the sum of the inertias of the link and its rotor
+    # the first two joints have a vertical and a level axis, so only the sum of the inertias of
+    # link and rotor is identifiable
     np.testing.assert_allclose(found.m.dof_armature[2:], rotors[2:], rtol=1e-6)
     assert found.after.share_of_peak.max() < 1e-8
     known = identify(truth, motion, offset=True)
@@ -158,8 +158,8 @@ def test_standard_deviations_agree_with_many_recordings():
         )
         values.append(found.base_values)
         messages = found.base_std
-    # the standard deviation of 10 recordings has an error of 24 percent itself; the limits of
-    # possible bodies make some spreads narrower
+    # the standard deviation of 10 recordings is itself uncertain by 24 %, and the constraint to
+    # possible bodies makes some spreads narrower
     ratio = np.std(values, axis=0) / messages
     assert 0.5 < np.median(ratio) < 1.4
     assert ratio.max() < 2.2
@@ -210,7 +210,7 @@ def test_joints_that_are_not_in_the_motion_rest_at_the_given_positions():
 
 
 def test_friction_is_not_biased_by_the_filter_of_the_efforts():
-    # a filter of 2 Hz and downsampling from 100 to 10 Hz round the steps of Coulomb friction
+    # a filter of 2 Hz and downsampling from 100 to 10 Hz smooth the steps of Coulomb friction
     truth = load("ur5_robot.urdf")
     friction = Friction.of(6, viscous=0.5, coulomb=1.0)
     fast = recorded(truth, friction, seed=1, samples=2001)
@@ -219,7 +219,7 @@ def test_friction_is_not_biased_by_the_filter_of_the_efforts():
     def thin(rows):
         return sosfiltfilt(low_pass, rows, axis=0)[100:-100:10]
 
-    # only dry friction is filtered: the efforts of bodies are not linear in the filtered signals
+    # only dry friction is filtered: the efforts of bodies are not linear in the motion
     dry = friction.coulomb * np.tanh(fast.qvel / friction.smoothing)
     rows = [x[100:-100:10] for x in (fast.qpos, fast.qvel, fast.qacc, fast.effort - dry)]
     rows[3] = rows[3] + thin(dry)
@@ -260,7 +260,7 @@ def test_a_joint_without_samples_has_no_residuals():
     assert np.isnan(rms).tolist() == [k == 2 for k in range(truth.nv)]
 
 
-def test_shortcomings_of_a_recording_cause_warnings():
+def test_weaknesses_of_a_recording_cause_warnings():
     truth = load("ur5_robot.urdf")
     motion = recorded(truth, rubbing(truth), seed=1, noise=0.05)
     q, v, a, effort = (x.copy() for x in (motion.qpos, motion.qvel, motion.qacc, motion.effort))
@@ -293,7 +293,7 @@ def test_an_impossible_prior_causes_a_warning_and_is_corrected():
     from rbdyn_ros.identification.equations.inertia import with_parameters
 
     x = rb.inertial_parameters(truth).reshape(-1, 10).copy()
-    x[-1, 4:] *= 1e-6  # a point mass beside the axis of its joint
+    x[-1, 4:] *= 1e-6  # almost a point mass beside the axis of its joint
 
     found = identify(with_parameters(truth, x), recorded(truth, rubbing(truth), seed=1))
     assert truth.body_names[-1] in " ".join(found.warnings)

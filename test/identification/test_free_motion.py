@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Free simulation of a recording with its efforts shows the errors of a Model."""
+"""A free simulation with the efforts of a recording shows the errors of a Model."""
 
 from dataclasses import replace
 
@@ -30,7 +30,7 @@ def rod(mass=1.0, inertia=0.1, joint="swing", damping=0.0):
 
 @pytest.fixture(scope="module")
 def run(tmp_path_factory):
-    """Return 2.5 s of the motion of a rod under efforts."""
+    """Return a recorded Run: a rod that moves under efforts for 2.5 s."""
     m = rod()
     d, path = rb.make_data(m), tmp_path_factory.mktemp("free") / "run.mcap"
     with Recorder(m, path) as recorder:
@@ -45,15 +45,15 @@ def test_the_recorded_robot_moves_as_recorded(run):
     found = free_motion(rod(), run)
     assert found.windows == (0.1, 0.5, 2.0)
     assert found.rms.max() < 1e-9
-    # efforts between samples of a real recording are interpolated
+    # for a real recording, efforts are interpolated between samples
     assert free_motion(rod(), replace(run, exact=False)).rms.max() < 1e-3
-    # missing velocities are computed from its positions
+    # missing velocities are computed from the positions
     still = replace(run, exact=False, qvel=np.full_like(run.qvel, np.nan))
     assert free_motion(rod(), still).rms.max() < 1e-2
 
 
 def test_the_error_of_a_short_window_matches_the_acceleration(run):
-    # with a wrong torque of gravity and inertia the error of the angle is (a' - a) t^2 / 2
+    # a wrong mass changes the acceleration from a to a', so the angle's error is (a' - a) t^2 / 2
     found = free_motion(rod(mass=1.5), run, windows=(0.1,))
     h, errors = run.m.opt.timestep, []
     for start in np.arange(0.0, run.duration - 0.1 + h / 2, 0.1):
@@ -62,7 +62,8 @@ def test_the_error_of_a_short_window_matches_the_acceleration(run):
         right, wrong = (
             (effort - 9.81 * 0.5 * mass * np.sin(q)) / (0.1 + 0.25 * mass) for mass in (1.0, 1.5)
         )
-        errors.append(0.5 * (wrong - right) * 0.1**2 / np.sqrt(5.0))  # RMS of t^2 is T^2 / sqrt(5)
+        # the RMS of t^2 over T is T^2 / sqrt(5)
+        errors.append(0.5 * (wrong - right) * 0.1**2 / np.sqrt(5.0))
     assert found.rms[0, 0] == pytest.approx(np.sqrt(np.mean(np.square(errors))), rel=0.15)
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The report of an identification as text, as JSON and as a picture."""
+"""The report of an identification is written as text, as JSON and as a picture."""
 
 import dataclasses
 import json
@@ -92,7 +92,7 @@ def test_rotors_and_offsets_have_a_table(found):
     printed = json.loads(json.dumps(report_dict(with_them), allow_nan=False))
     assert printed["residuals_of_urdf"][6]["rms_after"] == with_them.held.rms[6]
     assert with_them.held.rms[6] == pytest.approx(np.hypot(3.0, 0.0), rel=0.2)
-    # the residuals of the URDF are the residuals of validate
+    # the residuals of the URDF are those that validate finds
     plain = with_them.m.replaced(dof_armature=np.zeros(7))
     np.testing.assert_array_equal(
         with_them.held.predicted, validate(plain, with_them.friction, motion).predicted
@@ -111,7 +111,7 @@ def test_stribeck_friction_is_reported_and_not_in_the_urdf(given):
     assert "rotors and offsets, which a URDF cannot hold" not in report
     table = report.split("\n\nfriction")[1].split("\n\n")[0].splitlines()
     assert table[1].split()[-1] == "Stribeck"
-    last = -1 if given else -3  # an identified value is followed by "+- 1e-12"
+    last = -1 if given else -3  # after an identified value the row has "+- 1e-12"
     assert [float(row.split()[last]) for row in table[2:]] == [3.0] * 7
     loaded = rb.load_urdf(patched_urdf(text, found.m))
     urdf = validate(loaded, Friction.of_model(loaded), motion)
@@ -163,7 +163,7 @@ def test_efforts_are_drawn(found, tmp_path, suffix):
     assert path.stat().st_size > 10_000
 
 
-def test_a_picture_of_two_motions_is_refused(found, tmp_path):
+def test_a_picture_of_residuals_of_two_motions_is_refused(found, tmp_path):
     truth = rb.load_urdf(ARM)
     other = identify(truth, recorded(truth, rubbing(truth), 1, samples=100))
     with refused(rb.ParameterError, "bad-residuals"):

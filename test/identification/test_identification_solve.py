@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Least squares over consistent bodies find the optimum and refuse overflowing numbers."""
+"""Least squares over possible bodies find the optimum, and refuse numbers that overflow."""
 
 import numpy as np
 import pytest
@@ -26,7 +26,7 @@ def test_no_change_of_the_solution_decreases_the_cost(prior):
     strength = 0.1
 
     def total(x):
-        # the sum in the header of solve.py, written out for matrices
+        # this is the cost in the docstring of solve.py, written with matrices
         value = 0.5 * np.sum((A @ x - b) ** 2)
         for k in range(2):
             J, P = (pseudo(y[10 * k : 10 * k + 10]) for y in (x, prior.start))
@@ -41,7 +41,7 @@ def test_no_change_of_the_solution_decreases_the_cost(prior):
     x = solve(A, b, prior, strength)
     least, size = total(x), prior.metric()
     for _ in range(100):
-        # the steps have the units of the prior, so that all bodies stay consistent
+        # the steps are scaled by the prior, so all bodies stay possible
         step = size @ rng.normal(size=23) * 1e-4
         assert total(x + step) > least - 1e-9 * abs(least)
 

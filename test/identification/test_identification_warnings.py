@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Warnings about results: wrong units, wrong signs, saturated drives, no friction."""
+"""Warnings name wrong units, wrong signs, saturated drives and missing friction."""
 
 import numpy as np
 import pytest
@@ -43,7 +43,7 @@ def assert_refused(found, *messages):
     why = why_no_patch(found)
     for text in messages:
         assert text in why
-    # each reason is also a warning of the report
+    # each reason is also among the warnings
     assert all(text in found.warnings for text in found.grave)
     assert why == "; ".join(found.grave)
 
@@ -53,20 +53,20 @@ def test_efforts_of_the_wrong_sign_prevent_a_patch(truth, good):
     assert_refused(found, "'shoulder_lift_joint' (correlation -0.9", "other sign")
 
 
-def test_a_wrong_sign_of_the_effort_of_one_joint_is_named(truth, good):
+def test_the_reason_names_the_joint_whose_effort_has_a_wrong_sign(truth, good):
     effort = good.effort.copy()
     effort[:, 2] *= -1.0
     assert_refused(identify(wrong(truth), changed(good, effort=effort)), "'elbow_joint' (corr")
 
 
-def test_a_wrong_sign_of_the_encoder_of_one_joint_is_named(truth, good):
+def test_a_wrong_sign_of_one_encoder_prevents_a_patch(truth, good):
     rows = {kind: getattr(good, kind).copy() for kind in ("qpos", "qvel", "qacc")}
     for row in rows.values():
         row[:, 1] *= -1.0
     assert_refused(identify(truth, changed(good, **rows)), "percent of the largest efforts")
 
 
-def test_efforts_in_other_units_are_named(truth, good):
+def test_efforts_in_other_units_prevent_a_patch(truth, good):
     found = identify(wrong(truth), changed(good, effort=1e-3 * good.effort))
     assert_refused(found, "a multiple of what the robot description needs", "elbow_joint", "mN m")
     with refused(ParameterError, "too-few-samples", "shoulder_lift_joint"):
@@ -123,13 +123,13 @@ def test_a_motion_at_rest_prevents_a_patch(truth, good):
     assert_refused(found, "the motion is too poor")
 
 
-def test_a_urdf_is_not_patched_if_it_would_explain_less_than_before(truth, good):
+def test_a_urdf_is_not_patched_if_it_would_predict_efforts_worse_than_before(truth, good):
     rotors = np.linspace(3.0, 6.0, 6)
     offset = np.array([0.0, 90.0, 60.0, 0.0, 0.0, 0.0])
     heavy = truth.replaced(dof_armature=rotors)
     motion = recorded(heavy, rubbing(truth), seed=1, offset=offset, samples=500)
-    # without rotors and offsets even the right masses are worse than a description whose wrong
-    # masses compensate for them
+    # without rotors and offsets, the right masses predict less than wrong masses that compensate
+    # for rotors and offsets
     compensating = identify(truth, motion).m.replaced(dof_armature=np.zeros(6))
     found = identify(compensating, motion, armature=True, offset=True)
     assert_refused(found, "without rotors, offsets and Stribeck friction")

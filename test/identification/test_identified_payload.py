@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A payload is identified from its additional efforts."""
+"""A payload is identified from the efforts that it adds."""
 
 from dataclasses import replace
 
@@ -23,7 +23,7 @@ def hand(m, name):
 
 @pytest.mark.parametrize("name", HANDS)
 @pytest.mark.parametrize("known", [True, False], ids=["friction known", "friction identified"])
-def test_two_kilograms_are_found_exactly(name, known):
+def test_a_payload_of_2_kg_is_identified_exactly_without_noise(name, known):
     m = load(name)
     friction, link = rubbing(m), hand(m, name)
     motion = recorded(rb.with_payload(m, link, *LOAD), friction, seed=3)
@@ -35,7 +35,7 @@ def test_two_kilograms_are_found_exactly(name, known):
 
 
 @pytest.mark.parametrize("name", HANDS)
-def test_two_kilograms_are_found_in_noise(name, capsys):
+def test_a_payload_of_2_kg_is_identified_with_noise(name, capsys):
     m = load(name)
     friction, link = rubbing(m), hand(m, name)
     motion = recorded(rb.with_payload(m, link, *LOAD), friction, seed=3, noise=0.05)
@@ -44,13 +44,13 @@ def test_two_kilograms_are_found_in_noise(name, capsys):
         print(f"\n{name}: {found.mass:.4f} +- {found.std[0]:.4f} kg of 2")
     assert abs(found.mass - 2.0) < 0.05
     assert np.abs(found.com - LOAD[1]).max() < 0.01
-    # with_payload accepts only possible rigid bodies
+    # with_payload accepts only physically possible bodies
     loaded = rb.with_payload(m, link, found.mass, found.com, found.inertia)
     assert loaded.body_mass.sum() == pytest.approx(m.body_mass.sum() + found.mass)
     assert (found.after.rms <= found.before.rms + 1e-9).all()
 
 
-def test_rotor_inertia_of_the_arm_counts_once():
+def test_the_rotor_inertia_of_the_arm_is_counted_once():
     m = load("ur5_robot.urdf").replaced(dof_armature=np.linspace(0.1, 0.6, 6))
     motion = recorded(rb.with_payload(m, "tool0", *LOAD), rubbing(m), seed=3)
     found = identify_payload(m, motion, "tool0", friction=rubbing(m))
@@ -74,7 +74,7 @@ def test_a_link_that_does_not_move_is_refused():
 
 @pytest.fixture(scope="module")
 def pair():
-    """Return a description and motions without and with 2 kg; friction depends on the load."""
+    """Return a wrong Model, and motions without and with 2 kg; friction depends on the load."""
     truth = load("ur5_robot.urdf")
     loaded = rb.with_payload(truth, "tool0", *LOAD)
     rub = {"friction": rubbing(truth), "noise": 0.02, "by_load": np.linspace(0.05, 0.12, 6)}
@@ -88,7 +88,7 @@ def test_an_arm_and_its_payload_are_identified_together(pair):
     payload = found.payload
     assert payload.mass == pytest.approx(2.0, abs=3.0 * payload.std[0])
     assert payload.mass == pytest.approx(2.0, abs=0.05)
-    # the masses in the description are wrong
+    # alone, the payload is less exact, because the Model's masses are wrong
     assert abs(apart.mass - 2.0) > 3.0 * abs(payload.mass - 2.0)
     np.testing.assert_allclose(payload.com, LOAD[1], atol=0.01)
     assert (payload.after.rms < 0.05 * loaded.effort.std(axis=0)).all()

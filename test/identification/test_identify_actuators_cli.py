@@ -15,7 +15,7 @@ from rbdyn_ros.identification.excitation.sweeps import Sweeps
 
 @pytest.fixture(scope="module")
 def files(tmp_path_factory):
-    """Return files: the robot, the recording of sweeps, and the known data of the elbow."""
+    """Return files: the robot, a recording of sweeps, and known parameters of the elbow."""
     folder = tmp_path_factory.mktemp("actuators")
     urdf, motion, known = folder / "arm.urdf", folder / "sweeps.csv", folder / "known.yaml"
     urdf.write_text(URDF)
@@ -35,7 +35,7 @@ def files(tmp_path_factory):
     return urdf, recording, known
 
 
-def test_the_identified_file_is_accepted(files, tmp_path):
+def test_the_written_actuators_file_can_be_loaded_and_has_the_true_values(files, tmp_path):
     urdf, recording, known = files
     out = tmp_path / "found.yaml"
     words = ("identify", urdf, recording, "--current", "--known", known, "--actuators", out)
@@ -50,7 +50,7 @@ def test_the_identified_file_is_accepted(files, tmp_path):
     found, true = rb.with_actuators(m, out), rb.with_actuators(m, _written(tmp_path))
     for name in ("gear", "armature", "lugre", "damping", "backlash"):
         values, truth = (getattr(x, f"actuator_{name}") for x in (found, true))
-        if name == "lugre":  # the bristles are stiff and are not identified
+        if name == "lugre":  # the stiffness and damping of the bristles are not identified
             values, truth = values[:, 2:], truth[:, 2:]
         assert values == pytest.approx(truth, rel=0.08), name
     constants = (x.actuator_motorconst[:, 0] * (1.0 + x.actuator_error) for x in (found, true))

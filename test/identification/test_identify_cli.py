@@ -25,7 +25,7 @@ CENTRE = np.array([0.2, -1.1, 1.0, -0.6, 0.8, 0.1])
 
 
 def smooth_motion(seed, n=6, reach=0.9):
-    """Return a function that maps times (p,) to a motion (3, p, n), without the code of excite."""
+    """Return a function of times (p,) that returns a motion (3, p, n) not planned by excite."""
     rng, shapes = np.random.default_rng(seed), rest_shapes(10)
     coefficients = shapes @ rng.normal(size=(shapes.shape[1], n))
     size = np.abs(tables(10, 20.0, np.linspace(0.0, 20.0, 500))[0] @ coefficients).max(axis=0)
@@ -46,7 +46,7 @@ def efforts_of(m, friction, rows):
 
 
 def write_recording(path, m, friction, sample, seed, noise=(2e-5, 1e-3, 0.005)):
-    """Write a recording at 250 Hz with noise in rad, rad/s and as a fraction of full scale."""
+    """Write a CSV recording at 250 Hz; `noise`: rad, rad/s, and share of the effort limits."""
     time = 0.004 * np.arange(5001)
     rows, rng = sample(time), np.random.default_rng(seed)
     scale = noise[2] * m.jnt_effort[m.dof_jntid]
@@ -63,7 +63,7 @@ def urdf():
 
 @pytest.fixture(scope="module")
 def true_arm(urdf):
-    """Return the real arm, with cables, cameras and friction."""
+    """Return the Model of the real arm, with cables and cameras, and its Friction."""
     m = rb.load_urdf(urdf)
     for link, mass, com in (
         ("upper_arm_link", 1.5, (0.05, 0.02, 0.1)),
@@ -76,7 +76,7 @@ def true_arm(urdf):
 
 @pytest.fixture(scope="module")
 def files(tmp_path_factory, urdf, true_arm):
-    """Return the recorded motion of excite, and another motion for validation."""
+    """Return folder, output of excite, recording of its motion, and another recording."""
     folder = tmp_path_factory.mktemp("identify")
     motion = folder / "motion.csv"
     centre = [f"{x:g}" for x in CENTRE]
@@ -109,11 +109,11 @@ def test_a_patched_urdf_predicts_gravity_better(files, urdf, true_arm):
     patch = folder / "identified.urdf"
     result = run("identify", urdf, recording, "--validate", other, "--patch", patch, "--json")
     assert result.returncode == 0, result.stderr
-    assert result.stderr == ""  # progress is not shown without a terminal
+    assert result.stderr == ""  # there is no progress bar without a terminal
     found = json.loads(result.stdout)
     shares = {row["joint"]: row["share_after"] for row in found["validation"]}
     print("RMS of the validation motion, of full scale:", shares)
-    # the noise of efforts is 0.5 % of full scale before the filter; 2 % are allowed
+    # efforts have noise of 0.5 % of full scale before the filter
     assert max(shares.values()) < 0.01
     friction = {row["name"]: row for row in found["joints"]}
     assert friction["elbow_joint"]["viscous"] == pytest.approx(6.0, rel=0.1)
@@ -125,8 +125,8 @@ def test_a_patched_urdf_predicts_gravity_better(files, urdf, true_arm):
     truth, before, after = (efforts_of(m, nothing, rest) for m in (real, wrong, identified))
     errors = [np.abs(tau - truth).max(axis=0)[1:] for tau in (before, after)]
     print("gravity, largest error [N m]: before", errors[0], "after", errors[1])
-    # the poses are far beyond the poses of the motion; the axis of the first joint is vertical,
-    # and the load of the wrists was small before
+    # these poses are far beyond the motion; the first joint has a vertical axis, and the wrists
+    # carried little load before
     assert (errors[1][:2] < 0.05 * errors[0][:2]).all()
     assert (errors[1] < 0.3 * errors[0] + 1e-3 * real.jnt_effort[1:]).all()
     assert identified.dof_damping == pytest.approx(true_arm[1].viscous, rel=0.15)
@@ -173,7 +173,7 @@ def test_a_payload_is_reported(files, urdf, true_arm):
 
 
 def test_the_mounting_rotates_gravity(files, urdf, true_arm):
-    # the arm hangs on a wall: the recording only fits with gravity along x
+    # the arm hangs on a wall, so the recording fits only with gravity along x
     folder, _, _, _ = files
     wall = rb.load_urdf(urdf)
     wall.opt.gravity = (9.81, 0.0, 0.0)
@@ -188,7 +188,7 @@ def test_the_mounting_rotates_gravity(files, urdf, true_arm):
     assert shares[1] < 0.01
 
 
-def test_no_patch_is_written_for_a_motion_of_one_joint(files, urdf, true_arm):
+def test_no_urdf_is_patched_after_a_motion_of_one_joint(files, urdf, true_arm):
     folder, _, _, _ = files
     patch = folder / "poor.urdf"
 
@@ -205,7 +205,7 @@ def test_no_patch_is_written_for_a_motion_of_one_joint(files, urdf, true_arm):
     assert not patch.exists()
 
 
-def test_refused_input_gives_one_sentence(files, urdf, tmp_path):
+def test_the_error_about_refused_input_is_one_sentence(files, urdf, tmp_path):
     _, _, recording, _ = files
     for words, named in (
         ((urdf, tmp_path / "none.mcap"), "none.mcap"),
@@ -266,7 +266,7 @@ def test_excite_as_a_process_writes_only_its_file(urdf, tmp_path):
     assert [file.name for file in tmp_path.iterdir()] == ["m.csv"]
 
 
-def test_progress_is_shown_on_terminals_only(urdf, tmp_path, monkeypatch):
+def test_progress_is_shown_only_on_terminals(urdf, tmp_path, monkeypatch):
     class Screen(io.StringIO):
         def isatty(self):
             return True
@@ -277,7 +277,7 @@ def test_progress_is_shown_on_terminals_only(urdf, tmp_path, monkeypatch):
     assert " 0/21 [" in result.stderr
     assert "best of 60 random motions: condition number" in result.stderr
     assert "searching for" not in result.stdout
-    assert result.stderr.endswith("\r")  # the progress bar is removed
+    assert result.stderr.endswith("\r")  # the progress bar is removed at the end
 
 
 def test_help_contains_examples():
@@ -289,7 +289,7 @@ HELD = {"shoulder_lift_joint": -1.57, "wrist_2_joint": 0.9}
 
 
 def held_still(seed):
-    """Return the motion of all joints; the joints of HELD rest."""
+    """Return a function as smooth_motion does, but the joints in HELD rest."""
 
     def sample(t):
         rows = smooth_motion(seed)(t)
@@ -310,7 +310,7 @@ def test_positions_of_resting_joints_come_from_the_recording(files, urdf):
     result = run("identify", urdf, recording, "--validate", other, "--json", "--joints", *moved)
     assert result.returncode == 0, result.stderr
     found = json.loads(result.stdout)
-    # the URDF is the robot; with the shoulder at 0 efforts of the elbow would be wrong by 10 %
+    # the URDF has no errors; if the shoulder were at 0, efforts of the elbow would be off by 10 %
     for rows in (found["residuals"], found["validation"]):
         assert len(rows) == 4
         assert max(row["share_before"] for row in rows) < 0.01
@@ -400,8 +400,8 @@ def test_the_command_finds_friction_without_a_bias_of_the_filter(urdf, tmp_path)
     result = run("identify", urdf, recording, "--json", "--cutoff", 5)
     rows = json.loads(result.stdout)["joints"]
     print([(row["viscous"], row["coulomb"]) for row in rows])
-    # the recording has no noise; without the filter in the columns errors are 3 to 7 and 10 to 24
-    # %
+    # the recording has no noise; without the same filter in the regressor the errors would be 3 to
+    # 7 % and 10 to 24 %
     assert [row["coulomb"] for row in rows] == pytest.approx([3.0] * 6, rel=0.01)
     assert [row["viscous"] for row in rows] == pytest.approx([2.0] * 6, rel=0.02)
 
@@ -513,7 +513,7 @@ SWINGER = """<robot name="swinger"><link name="base"/>
 <limit lower="-2" upper="2" velocity="2" effort="50"/></joint>
 <joint name="roll" type="revolute"><parent link="arm"/><child link="hand"/><axis xyz="1 0 0"/>
 <limit lower="-2" upper="2" velocity="2" effort="50"/></joint></robot>"""
-# the arm stands at a height of 0.8 m and looks along y; the table is below its hand
+# the arm is mounted at a height of 0.8 m and points along y; the table is below its hand
 CELL = """rbdyn_scene: 1
 robot: {file: swinger.urdf, xyz: [0.2, 0, 0.8], rpy: [0, 0, 1.5707963267948966]}
 floor: false
@@ -523,7 +523,7 @@ obstacles:
 
 
 def over_the_table(path):
-    """Return the smallest distance of the hand and the table, in closed form, every 2 ms."""
+    """Return the smallest distance of hand and table [m], in closed form, at samples of 2 ms."""
     _, time, columns = read_table(path, ("position", "velocity", "acceleration"))
     motion, row = Path(time, *columns), np.empty((3, 2))
     angle = np.array([motion.sample(t, row)[0, 0] for t in np.arange(0.0, time[-1], 0.002)])
@@ -544,8 +544,8 @@ def test_excite_keeps_clear_of_a_scene(tmp_path):
     result = run(*words, "--scene", scene)
     assert (result.returncode, result.stderr) == (0, "")
     assert "links and obstacles stay 10 mm apart" in result.stdout
-    # the path is checked in steps of 1 mm; it comes near the table because it is as large as
-    # possible
+    # the path is checked in steps of 1 mm, and comes near the table because the motion is as large
+    # as possible
     assert 0.009 <= over_the_table(path) < 0.15
 
 
@@ -577,9 +577,9 @@ def test_the_base_of_a_scene_is_the_mounting(tmp_path):
     efforts = []
     for rpy in ("[0, 0, 0]", "[-1.5707963267948966, 0, 0]"):
         turned = CELL.replace("[0, 0, 1.5707963267948966]", rpy)
-        scene.write_text(turned.replace("0.8, 0.2", "9, 9"))  # the table is far away
+        scene.write_text(turned.replace("0.8, 0.2", "9, 9"))  # now the table is far away
         result = run(*words)
         row = next(line for line in result.stdout.splitlines() if line.startswith("lift"))
         efforts.append(float(row.split()[-1].rstrip("%")))
-    # on a wall gravity is along the axis of the first joint, which then carries only inertia
+    # on a wall gravity is along the axis of the first joint, whose effort only accelerates inertia
     assert efforts[1] < 0.5 * efforts[0]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Invalid motions are refused, and joints are found by name."""
+"""Invalid Motions are refused, and a Motion finds joints of a robot by name."""
 
 import numpy as np
 import pytest

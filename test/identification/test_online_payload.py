@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A payload and a friction scale, estimated from the states of a running simulated arm."""
+"""A payload and a scale of friction are estimated from the states of a moving simulated arm."""
 
 import tracemalloc
 from dataclasses import replace
@@ -23,13 +23,13 @@ SPRING = """<mujoco><worldbody><body name="tip"><joint name="a" axis="0 1 0" sti
 
 
 def parameters(load, scale):
-    """Return the eleven values of a payload and a scale of friction."""
+    """Return the 11 parameters: ten of the payload about the flange, and the scale of friction."""
     mass, com, (xx, yy, zz, xy, xz, yz) = load
     central = np.array([mass, 0.0, 0.0, 0.0, xx, xy, yy, xz, yz, zz])
     return np.append(change_of_frame(np.eye(3), np.array(com)) @ central, scale)
 
 
-# size of the motion [rad], scale of the friction, whether the arm has friction, time [s]
+# for each kind: size of the motion [rad], scale of friction, whether there is friction, time [s]
 KINDS = {
     "in motion": (0.4, 1.5, True, 8.0),
     "at rest": (0.0, 1.5, True, 8.0),
@@ -55,15 +55,15 @@ def test_parameters_are_within_three_standard_deviations(kind, capsys):
     with capsys.disabled():
         print(f"\n{kind}: {share:.1%} within three; mass +- {typical[0]:.2g} kg", end="")
     assert share >= 0.95
-    if kind == "in motion":  # the estimate must be precise enough to be useful
+    if kind == "in motion":  # a useful estimate is this precise
         assert typical[0] < 0.03
         assert typical[10] < 0.01
-    if kind.startswith("at rest"):  # without friction its scale is not identifiable
+    if kind.startswith("at rest"):  # the scale of friction is not identifiable at rest
         assert typical[10] > 5.0
 
 
 def test_only_the_wrench_is_identified_at_rest():
-    """Joints at rest measure m g and two moments about the flange, not the height."""
+    """Joints at rest show m g and two moments about the flange, but not the payload's height."""
     m, friction = arm()
     seen = states(LOAD, 1.0, 8.0, 0, 0.0, friction=False)
     found = estimates(*seen, m, friction.scaled(0.0))[-1]
@@ -84,14 +84,14 @@ def test_dry_friction_hides_a_load_at_rest():
     m, friction = arm()
     seen = states((0.05, (0.0, 0.0, 0.0)), 1.0, 8.0, 0, 0.0)
     free, rubbing = (estimates(*seen, m, one)[-1] for one in (friction.scaled(0.0), friction))
-    # friction of the shoulder holds 2 N m, and the lever of the load is less than a metre
+    # the shoulder's friction holds up to 2 N m, and the lever of the load is less than a metre
     assert rubbing.std[0] > 0.2
     assert rubbing.std[0] > 50.0 * free.std[0]
 
 
 @pytest.mark.parametrize("interrupted", [False, True])
-def test_long_rests_give_no_more_information_than_short_rests(interrupted):
-    """A rest of 16 s gives no more information than a rest of 8 s, even if states are lost."""
+def test_a_long_rest_gives_no_more_information_than_a_short_rest(interrupted):
+    """A rest of 16 s gives as much information as a rest of 8 s, even if it is interrupted."""
     m, friction = arm()
     seen = states(LOAD, 1.0, 18.0, 0, 0.0)
     found = estimates(*seen, m, friction, interrupted=interrupted)
@@ -101,7 +101,7 @@ def test_long_rests_give_no_more_information_than_short_rests(interrupted):
 
 
 def blocks_of(times, rows, m):
-    """Return the blocks of states."""
+    """Return the blocks into which StateBlocks divides these states."""
     collected, found = StateBlocks(m.jnt_names, np.arange(m.nv), m.nv), []
     for time, state in zip(times, rows, strict=True):
         collected.add(time, state)
@@ -166,7 +166,7 @@ def test_deviations_of_the_centre_of_mass_follow_from_the_covariance():
 
 
 def test_a_payload_is_estimated_if_the_arm_adds_its_own_gravity():
-    """The drives report efforts without the gravity of the bare arm."""
+    """The robot compensates its own gravity, and reports efforts without it."""
     m, friction = arm()
     times, rows = states(LOAD, 1.5, 8.0, 3)
     expected = estimates(times, rows, m, friction)[-1]
@@ -175,13 +175,13 @@ def test_a_payload_is_estimated_if_the_arm_adds_its_own_gravity():
         d.qpos[:] = row[0]
         row[2] -= rb.gravity_term(m, d)
     found = estimates(times, rows, m, friction, adds=m)[-1]
-    # the filter acts on the measured gravity in one case, on the positions in the other
+    # one estimate filters measured gravity, the other computes gravity from filtered positions
     np.testing.assert_allclose(found.values[:4], expected.values[:4], atol=1e-3)
     assert found.friction_scale == pytest.approx(1.5, abs=0.01)
 
 
 def test_efforts_that_come_late_do_not_bias_the_payload():
-    """Late efforts contain a multiple of their rate, so the delay is one more unknown."""
+    """A short delay adds a multiple of the efforts' rate, so the delay is one more unknown."""
     m, friction = arm()
     times, rows = states(LOAD, 1.5, 8.0, 2)
     late = 5
@@ -209,11 +209,11 @@ def test_blocks_follow_each_other_without_gaps():
     assert collected.lost == 0
 
 
-def test_states_that_come_too_fast_or_go_back_are_left_out():
+def test_states_that_are_not_taken_in_time_or_whose_time_goes_back_are_left_out():
     collected = StateBlocks(["a"], np.array([0]), 1)
     for k in range(cut.ROOM):
         collected.add(k * 1_000_000, np.zeros((3, 1)))
-    assert collected.take() is None  # the reader is too late: the states are overwritten
+    assert collected.take() is None  # new states have overwritten those of the block
     collected.add(0, np.zeros((3, 1)))
     collected.add(0, np.zeros((3, 1)))
     assert collected.take() is None
@@ -250,4 +250,4 @@ def test_storing_a_state_allocates_no_memory():
     finally:
         tracemalloc.stop()
     assert now - before < 500
-    assert peak - before < 1000  # only views and numbers, which are freed at once
+    assert peak - before < 1000  # these bytes are views and numbers, which are freed at once

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The patched URDF loads as identified and keeps everything but inertia and friction."""
+"""A patched URDF has the identified inertias and friction, and nothing else changes."""
 
 import codecs
 import re
@@ -18,7 +18,7 @@ from rbdyn_ros.identification.equations.fit import identify
 from rbdyn_ros.identification.equations.inertia import with_parameters
 from rbdyn_ros.identification.reports.patch import patched_urdf, patched_urdf_bytes
 
-# these robots have fixed links, meshes, comments, mimic joints and elements of other tools
+# together these robots have fixed links, meshes, comments, mimic joints, and other tools' elements
 NAMES = ["ur5_robot.urdf", "panda.urdf", "seven_dof_arm", "tiago_pro.urdf", "z1.urdf"]
 
 
@@ -28,7 +28,7 @@ def text_of(name):
 
 
 def changed(m, seed=1):
-    """Return a Model with other consistent bodies and other friction."""
+    """Return a Model with other physically possible bodies and other friction."""
     rng = np.random.default_rng(seed)
     x = rb.inertial_parameters(m).reshape(-1, 10)
     spread = np.einsum("ki,k->ki", np.ones((len(x), 10)), 1.0 + 0.2 * rng.random(len(x)))
@@ -50,17 +50,17 @@ def assert_equal(m, wanted):
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_real_robots_load_as_identified(name):
+def test_the_patched_urdf_of_a_real_robot_has_the_identified_values(name):
     text = text_of(name)
     wanted = changed(rb.load_urdf(text, strict=False))
     patched = patched_urdf(text, wanted)
     assert_equal(rb.load_urdf(patched, strict=False), wanted)
-    # a second patch changes only rounding errors
+    # patching again changes nothing but rounding errors
     assert_equal(rb.load_urdf(patched_urdf(patched, wanted), strict=False), wanted)
 
 
 def rest_of(text):
-    """Return a URDF in canonical form, with comments, without the patched values."""
+    """Return a URDF in canonical form, without <inertial> and <dynamics>, with comments."""
     root = etree.fromstring(text.strip("\ufeff").encode(), etree.XMLParser(encoding="utf-8"))
     for link in root.findall("link"):
         for inertial in link.findall("inertial"):
@@ -171,7 +171,7 @@ def test_new_elements_are_indented():
 
 @pytest.mark.parametrize("namespace", ['xmlns="http://drake.mit.edu"', 'xmlns:y="http://y"'])
 def test_undeclared_and_default_namespaces_are_kept(namespace):
-    """Old URDFs use undeclared prefixes; URDFs of Drake have a default namespace."""
+    """Old URDFs use undeclared prefixes, and those of Drake have a default namespace."""
     text = SMALL.replace('xmlns:x="http://x"', namespace)
     m = rb.load_urdf(text, strict=False)
     patched = patched_urdf(text, heavier(m, 4.0))
@@ -240,7 +240,7 @@ def test_line_ends_are_kept(mass):
     assert patched.replace("\r", "") == patched_urdf(SMALL, heavier(small(), mass))
 
 
-BARE = SMALL[1:]  # the text begins after the byte order mark
+BARE = SMALL[1:]  # the text without its byte order mark
 
 
 @pytest.mark.parametrize(
@@ -269,7 +269,7 @@ def test_a_patch_keeps_the_encoding_of_the_urdf(declared, encoding, mark):
     assert_equal(rb.load_urdf(patched, strict=False), heavier(m, 4.0))
 
 
-def test_references_to_characters_outside_the_encoding_are_kept():
+def test_character_references_for_letters_outside_the_encoding_are_kept():
     text = BARE.replace('"1.0"', '"1.0" encoding="latin-1"').replace('damping="1"', 'u="&#8364;"')
     m = rb.load_urdf(text, strict=False)
     assert b'u="&#8364;"' in patched_urdf_bytes(text.encode("latin-1"), m)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Implausible recordings are refused; angles that jump by whole turns are unwrapped."""
+"""Implausible recordings are refused, and angles that jump by whole turns are unwrapped."""
 
 from dataclasses import replace
 
@@ -34,7 +34,7 @@ def robot():
 
 
 def samples(**changed):
-    """Return a motion of 10 s about the angles 3, 0.3 and 0.1, at up to 2.1 rad/s."""
+    """Return 10 s of Samples: sines about 3, 0.3 and 0.1, with up to 2.1 rad/s."""
     t = 0.004 * np.arange(2501)
     q = np.sin(2.1 * t)[:, None] * np.array([1.0, 0.9, 0.3]) + np.array([3.0, 0.3, 0.1])
     return replace(Samples(tuple(KINDS), t, q, None, 10.0 * np.cos(q)), **changed)
@@ -63,7 +63,7 @@ def test_angles_without_limits_are_unwrapped(robot):
     jumping[:, 0] = wrapped(jumping[:, 0])
     assert np.abs(np.diff(jumping[:, 0])).max() > 6.0
     found = plausible(robot, replace(given, qpos=jumping)).qpos
-    # unwrapping starts at the first value, so the result can have an error of whole turns
+    # unwrapping begins at the first value, so all values may be off by the same whole turns
     turns = (found - given.qpos) / (2.0 * np.pi)
     assert turns == pytest.approx(np.broadcast_to(np.round(turns[0]), turns.shape), abs=1e-12)
     assert not turns[:, 1:].any()
@@ -78,7 +78,7 @@ def test_joints_with_limits_must_not_jump(robot, joint):
 
 
 def test_lost_samples_are_not_a_jump(robot):
-    kept = np.r_[0:500, 520:2501]  # the gap is 0.08 s, at up to 2 rad/s
+    kept = np.r_[0:500, 520:2501]  # the gap is 0.08 s; joints move at up to 2 rad/s
     given = samples()
     fewer = replace(given, time=given.time[kept], qpos=given.qpos[kept], effort=given.effort[kept])
     plausible(robot, fewer)
@@ -88,7 +88,7 @@ def test_positions_in_degrees_are_noticed(robot):
     given = samples()
     degrees = replace(given, qpos=np.rad2deg(given.qpos))
     assert refusal(robot, degrees) == "far-outside"
-    # joints without position limits are too fast
+    # without position limits, the joints are too fast
     endless = robot.replaced(jnt_limited=np.zeros_like(robot.jnt_limited))
     assert refusal(endless, degrees) == "too-fast"
 
@@ -99,7 +99,7 @@ def test_positions_of_an_uncalibrated_arm_may_be_a_little_outside(robot):
 
 
 def test_noise_is_not_mistaken_for_speed(robot):
-    # 2 mrad at 250 Hz are 0.7 rad/s from sample to sample, but not over a tenth of a second
+    # noise of 2 mrad at 250 Hz is 0.7 rad/s from sample to sample, but not over 0.1 s
     given, rng = samples(), np.random.default_rng(0)
     plausible(robot, replace(given, qpos=given.qpos + rng.normal(0.0, 2e-3, given.qpos.shape)))
 
@@ -116,12 +116,12 @@ def test_missing_efforts_are_refused(robot):
     plausible(robot, replace(given, effort=some, qpos=still))
 
 
-def test_joints_at_rest_have_typical_positions_and_moving_joints_are_refused(robot):
+def test_other_joints_have_the_median_of_their_positions_and_must_not_move(robot):
     few = samples(others={"slide": np.full(30, 0.25), "turn": np.tile([3.1415, -3.1416], 15)})
     few = replace(few, names=("arm",), qpos=few.qpos[:, [1]], effort=few.effort[:, [1]])
     found = at_rest(robot, few)
     assert found[1:].tolist() == [0.0, 0.25]
-    assert abs(found[0]) == pytest.approx(np.pi, abs=1e-3)  # the mean of the angles would be 0
+    assert abs(found[0]) == pytest.approx(np.pi, abs=1e-3)  # the mean of the numbers would be 0
     assert unknown_places(robot, few) == []
     assert unknown_places(robot, replace(few, others={})) == ["turn", "slide"]
     moving = replace(few, others={"slide": np.linspace(0.0, 0.1, 30)})

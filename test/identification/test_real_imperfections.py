@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Recordings with real imperfections: repeated rows, delays, unmodelled terms, uncertainty."""
+"""Real recordings have repeated rows, delays and unmodelled terms; results have uncertainties."""
 
 from dataclasses import replace
 
@@ -18,7 +18,7 @@ from rbdyn_ros.identification.equations.residuals import linearised, tilted
 
 
 def polled(stopped):
-    """Return samples at 30 Hz; one row in fifty repeats the row before, in addition or instead."""
+    """Return Samples with one row in 50 inserted (`stopped`) or replaced by the row before."""
     t, q, v, _ = sines(3, seed=1, samples=601)
     rows = np.arange(601)
     again = rows[rows % 50 == 49]
@@ -84,7 +84,7 @@ def test_the_delay_of_a_long_motion_comes_from_some_of_its_samples(monkeypatch):
     assert len(found.time) == 5000
 
 
-def test_held_out_parts_decide_about_terms():
+def test_parts_of_a_recording_decide_which_terms_are_kept():
     truth = load("ur5_robot.urdf")
     rotors, offset = np.linspace(1.0, 3.0, 6), np.zeros(6)
     plain = recorded(truth, rubbing(truth), seed=1, noise=0.05, samples=600)
@@ -98,7 +98,7 @@ def test_held_out_parts_decide_about_terms():
 
 
 def leaning(seed):
-    """Return a description, a motion with friction by load on a tilted base, shares and tilt."""
+    """Return a Model, the motion of a tilted robot with load-dependent friction, shares, tilt."""
     described = load("ur5_robot.urdf")
     shares, tilt = np.linspace(0.05, 0.12, 6), np.array([0.03, -0.02])
     real = tilted(described, tilt)
@@ -106,19 +106,19 @@ def leaning(seed):
     return described, motion, shares, tilt
 
 
-def test_friction_by_load_and_a_tilt_are_kept():
+def test_terms_of_load_dependent_friction_and_tilt_are_kept():
     described, motion, shares, tilt = leaning(seed=1)
     found = identify(described, motion, load=None, tilt=None)
     assert {term.kind: term.kept for term in found.terms} == {"load": True, "tilt": True}
     np.testing.assert_allclose(found.tilt, tilt, atol=2e-3)
-    # the wrist of a ur5 carries too little for its friction to exceed the noise
+    # a UR5's wrist carries so little load that noise hides this friction
     np.testing.assert_allclose(found.by_load[:3], shares[:3], atol=0.01)
     assert found.m.opt.gravity[1] == pytest.approx(9.81 * tilt[0], abs=0.02)
     plain = identify(described, recorded(described, rubbing(described), 1, 0.03), load=None)
     assert [term.kept for term in plain.terms] == [False]
 
 
-def test_friction_by_load_predicts_another_motion():
+def test_load_dependent_friction_predicts_another_motion():
     described, motion, shares, tilt = leaning(seed=1)
     real = tilted(described, tilt)
     other = recorded(real, rubbing(described), 5, samples=300, by_load=shares)
@@ -150,7 +150,7 @@ def test_masses_stay_near_the_description_when_efforts_determine_them_poorly():
     assert (ratio < 2.0).all()
 
 
-#: A seed, and whether joints have Stribeck friction, which takes longer.
+#: Seeds, and whether joints have Stribeck friction; these cases take longer.
 CASES = [
     *((seed, False) for seed in range(20)),
     *(pytest.param(seed, True, marks=pytest.mark.nightly) for seed in range(6)),
@@ -159,8 +159,8 @@ CASES = [
 
 @pytest.mark.parametrize(("seed", "sticky"), CASES)
 def test_standard_deviations_match_the_real_errors(seed, sticky):
-    # prior and truth differ, efforts have noise, drives have rotors, offsets and friction, which
-    # also depends on the load, and the base is tilted
+    # the prior is wrong, efforts have noise, drives have rotors, offsets and load-dependent
+    # friction, and the base is tilted
     truth = load("seven_dof_arm")
     rng = np.random.default_rng(seed)
     rotors, offset = rng.uniform(0.05, 0.3, truth.nv), rng.normal(0.0, 0.3, truth.nv)
@@ -185,7 +185,7 @@ def test_standard_deviations_match_the_real_errors(seed, sticky):
 
 
 def test_the_report_shows_which_masses_come_from_the_description():
-    # gravity along the axis of the first joint hides the mass of the first body
+    # gravity is along the axis of the first joint, so the first body's mass has no effect
     truth = load("ur5_robot.urdf")
     found = identify(wrong(truth), recorded(truth, rubbing(truth), seed=1, noise=0.02))
     assert found.prior_share[0] > 0.99

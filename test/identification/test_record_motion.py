@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The example that records a motion continues, or stops the arm, on the right conditions."""
+"""The example that records a motion stops the arm under the right conditions, and only then."""
 
 import importlib.util
 from pathlib import Path
@@ -27,7 +27,12 @@ def example():
 
 
 class Arm:
-    """A replacement for the recorder: an arm at 100 Hz that can follow the sent motion."""
+    """A stand-in for the recorder: an arm with states at 100 Hz, which follows sent motions.
+
+    Args:
+        hears: function of the number of a message: whether the arm gets it.
+        fault: time after which the arm stops following [s].
+    """
 
     def __init__(self, hears=lambda _: True, fault=np.inf):
         self.stamp, self.start, self.position = 10**9, 0, np.zeros(2)
@@ -62,7 +67,8 @@ def run(example, arm):
 
 def test_the_motion_of_an_arm_that_follows_is_recorded(example):
     assert run(example, Arm()) == ""
-    late = Arm(hears=lambda sent: sent > 1)  # the first message was lost, before discovery
+    # the first message is lost, because discovery is not complete
+    late = Arm(hears=lambda sent: sent > 1)
     assert run(example, late) == ""
     assert late.sent == 2
 
@@ -70,7 +76,7 @@ def test_the_motion_of_an_arm_that_follows_is_recorded(example):
 def test_an_arm_that_does_not_start_is_noticed_halfway(example):
     arm = Arm(hears=lambda _: False)
     assert "does not go to the start" in run(example, arm)
-    # 0.7 rad at 0.2 rad/s take 3.5 s; the example gives up after two halves of this time
+    # 0.7 rad at 0.2 rad/s take 3.5 s; the example checks after half of it and at the end
     assert 1e-9 * arm.stamp - 1.0 == pytest.approx(3.5, abs=0.1)
 
 

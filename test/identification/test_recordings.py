@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Recordings: bags in both formats, CSV files, and their refusals."""
+"""Recordings are read from bags in both formats and from CSV files; bad recordings are refused."""
 
 import subprocess
 import sys
@@ -19,7 +19,7 @@ from rosbags.typesys import Stores, get_typestore
 
 STATE = "sensor_msgs/msg/JointState"
 STORE = get_typestore(Stores.LATEST)
-START = 1_700_000_000_123_456_789  # [ns], too many digits for a double
+START = 1_700_000_000_123_456_789  # [ns]; a double cannot store all digits
 NAMES = ("shoulder", "elbow")
 
 
@@ -34,7 +34,7 @@ def state(ns, names, position, velocity, effort):
 
 
 def motion(count=50, period_ns=2_000_000):
-    """Return stamps and position, velocity, effort (count, 2) of NAMES."""
+    """Return stamps [ns], and positions, velocities and efforts (count, 2) of NAMES."""
     t = np.arange(count)[:, None] * 0.01 + np.array([0.0, 1.0])
     return START + period_ns * np.arange(count), np.sin(t), np.cos(t), 10.0 * np.sin(2 * t)
 
@@ -45,9 +45,9 @@ def messages(names=NAMES, **kwargs):
 
 
 def write_bag(path, topics, plugin=StoragePlugin.MCAP, behind=b""):
-    """Write topics {name: (type, messages)}; arrival is later than the stamp and jitters.
+    """Write a bag with topics {name: (type, messages)}, whose times of arrival have jitter.
 
-    Some bytes follow each message.
+    The bytes `behind` follow each message.
     """
     with Writer(path, version=9, storage_plugin=plugin) as bag:
         for topic, (kind, rows) in topics.items():
@@ -63,7 +63,7 @@ def bag_of(tmp_path, rows, topic="/joint_states"):
 
 
 def refusal(path, names=NAMES, **kwargs):
-    """Return the code with which a recording is refused."""
+    """Return the code of the error with which a recording is refused."""
     with pytest.raises(ParameterError) as caught:
         read_recording(path, names, **kwargs)
     error = caught.value
@@ -74,7 +74,7 @@ def refusal(path, names=NAMES, **kwargs):
 
 @pytest.mark.parametrize("plugin", [StoragePlugin.MCAP, StoragePlugin.SQLITE3])
 def test_bags_of_all_formats_are_read(tmp_path, plugin):
-    # the robot has one more joint, in another order; a gripper publishes on the same topic
+    # messages have one more joint and another order, and a gripper publishes on the same topic
     stamps, position, velocity, effort = motion()
     rows = []
     for k, ns in enumerate(stamps):
@@ -86,7 +86,7 @@ def test_bags_of_all_formats_are_read(tmp_path, plugin):
     for source in (path, str(path), next(f for f in path.iterdir() if f.suffix != ".yaml")):
         read = read_recording(source, NAMES)
         assert read.names == NAMES
-        # times come from stamps, not from the arrival
+        # times are stamps, not times of arrival
         assert read.time == pytest.approx(0.002 * np.arange(50), abs=1e-12)
         assert np.array_equal(read.qpos, position)
         assert np.array_equal(read.qvel, velocity)
@@ -126,7 +126,7 @@ def test_efforts_may_come_from_another_topic(tmp_path):
     states, efforts = messages(), []
     for row in states:
         row.effort = np.zeros(0)
-    # efforts have other stamps and are linear in time, so that interpolation is exact
+    # efforts have other stamps; they are linear in time, so interpolation is exact
     for k in range(30):
         ns = START + 10_500_000 + 2_500_000 * k
         t = 1e-9 * (ns - START)
@@ -135,7 +135,7 @@ def test_efforts_may_come_from_another_topic(tmp_path):
     path = write_bag(tmp_path / "bag", topics)
     assert refusal(path) == "no-efforts"
     read = read_recording(path, NAMES, effort_topic="arm/efforts")
-    first = 0.012  # the first state within the times of the efforts
+    first = 0.012  # time of the first state that lies between two efforts
     assert np.array_equal(read.qpos, motion()[1][6:42])
     assert read.effort[:, 0] == pytest.approx(3.0 * (read.time + first), abs=1e-9)
     assert read.effort[:, 1] == pytest.approx(1.0 - (read.time + first), abs=1e-9)
@@ -145,7 +145,7 @@ def test_efforts_may_come_from_another_topic(tmp_path):
 
 
 def test_a_gap_of_another_topic_is_not_interpolated(tmp_path):
-    """Efforts over a pause of their topic would be a straight line."""
+    """Interpolated over a long pause, efforts would be a straight line."""
     states = messages(count=300)
     stamps = START + 2_000_000 * np.arange(-5, 305)
     efforts = [state(int(ns), NAMES, [1.0, 1.0], [], [1e-9 * (ns - START)] * 2) for ns in stamps]
@@ -222,7 +222,8 @@ def test_repeated_stamps_are_refused(tmp_path):
     path = bag_of(tmp_path, rows)
     read = read_recording(path, NAMES)
     assert len(read.time) == 299
-    assert read.qpos[5, 0] == motion(count=300)[1][6, 0]  # the first of two equal stamps counts
+    # of two messages with equal stamps the first is kept
+    assert read.qpos[5, 0] == motion(count=300)[1][6, 0]
     for k in range(10, 30, 2):
         rows[k].header = rows[k - 1].header
     path = write_bag(tmp_path / "more", {"/joint_states": (STATE, rows)})
@@ -269,7 +270,7 @@ def test_damaged_bytes_raise_only_rbdyn_errors(tmp_path):
         for k in rng.integers(len(spoilt), size=5):
             spoilt[k] = rng.integers(256)
         file.write_bytes(spoilt)
-        try:  # the damaged byte may change a digit
+        try:  # the damaged byte may be a digit, and then there is no error
             read = read_recording(path, NAMES)
         except ParameterError:
             continue
@@ -328,7 +329,7 @@ def test_a_csv_file_can_be_written_and_read(tmp_path, velocities):
     assert (read.qvel is None) == (not velocities)
     if velocities:
         assert read.qvel == pytest.approx(written.qvel, abs=1e-11)
-    # one of the two joints is read alone
+    # read one of the two joints alone
     alone = read_recording(path, ["elbow"])
     assert np.array_equal(alone.qpos[:, 0], read.qpos[:, 1])
     assert np.array_equal(alone.effort[:, 0], read.effort[:, 1])
@@ -390,7 +391,7 @@ def test_an_incomplete_last_line_of_a_csv_file_is_skipped(tmp_path):
     for tail in ("20,1,2", "20,1,2,3,", "20,1,2,3,-", "20,1,2,3,4.0e", "2", ""):
         path.write_text(HEADER + rows + tail)
         assert len(read_recording(path, NAMES).time) == 20, tail
-    # the last line is complete, but has no end of line
+    # the last line is complete, but does not end with a line break
     path.write_text(HEADER + rows + "20,1,2,3,4")
     assert len(read_recording(path, NAMES).time) == 21
 
@@ -414,7 +415,7 @@ def test_positions_of_other_joints_are_read(tmp_path):
     csv = tmp_path / "recording.csv"
     write_csv(csv, samples())
     rows = messages()
-    # a gripper publishes on the same topic at its own pace
+    # a gripper publishes on the same topic at another rate
     rows += [state(START + k, ("finger",), [0.01 * k], [], []) for k in (1, 2, 3)]
     rows.sort(key=lambda row: row.header.stamp.nanosec)
     for path, finger in ((csv, None), (bag_of(tmp_path, rows), [0.01, 0.02, 0.03])):
@@ -429,7 +430,7 @@ def test_positions_of_other_joints_are_read(tmp_path):
             assert set(read.others) == {"shoulder", "finger"}
 
 
-def test_only_joints_without_any_numbers_are_left_out(tmp_path):
+def test_a_joint_is_left_out_only_if_it_has_no_numbers(tmp_path):
     stamps, q, v, tau = motion()
     fingers = bag_of(tmp_path, messages())
     assert read_recording(fingers, [*NAMES, "finger"], partly=True).names == NAMES
@@ -465,7 +466,7 @@ def test_a_csv_file_is_written_completely_or_not_at_all(tmp_path):
     assert [file.name for file in tmp_path.iterdir()] == ["recording.csv"]
 
 
-def test_a_joint_is_left_out_only_without_any_column(tmp_path):
+def test_a_joint_is_left_out_only_if_it_has_no_column(tmp_path):
     path = tmp_path / "recording.csv"
     rows = "".join(f"{k},{k},{k},{k}\n" for k in range(20))
     for column in ("elbow.effort", "elbow.velocity", "elbow.motor", "elbow.position"):

@@ -9,11 +9,11 @@ from rbdyn_ros.errors import ParameterError
 from rbdyn_ros.identification.data.samples import Samples
 from rbdyn_ros.identification.data.signals import saturated, to_motion
 
-W = 2.0 * np.pi * np.array([0.3, 0.7])  # [rad/s]
+W = 2.0 * np.pi * np.array([0.3, 0.7])  # frequencies of the two joints [rad/s]
 
 
 def sines(time):
-    """Return position, velocity, acceleration, effort (p, 2)."""
+    """Return position, velocity, acceleration and effort (p, 2) of two joints."""
     phase = np.multiply.outer(time, W)
     q = np.sin(phase) + 0.3
     return q, W * np.cos(phase), -(W**2) * np.sin(phase), 20.0 * np.cos(phase) - 5.0
@@ -29,7 +29,7 @@ def recorded(time, velocities=False, noise=(0.0, 0.0, 0.0), seed=0):
 
 
 def errors(motion):
-    """Return the largest error of each quantity of a motion."""
+    """Return the largest error of position, velocity, acceleration and effort in a motion."""
     found = motion.qpos, motion.qvel, motion.qacc, motion.effort
     return [np.abs(x - y).max() for x, y in zip(found, sines(motion.time), strict=True)]
 
@@ -39,9 +39,9 @@ CLOCK = 0.002 * np.arange(5001)
 
 def test_derivatives_of_a_sine_are_exact():
     motion = to_motion(recorded(CLOCK), cutoff=10.0)
-    # the filter's gain at 0.7 Hz is 1 / (1 + 0.07^8), and differences are of fourth order; the
-    # remaining error is the transient of the filter after 2 / cutoff, times 2 pi 10 / s in each
-    # derivative
+    # the filter's gain at 0.7 Hz is 1 / (1 + 0.07^8), and differences are of fourth order. The
+    # remaining error is the filter's transient after 2 / cutoff; each derivative multiplies it by
+    # 2 pi 10 / s
     assert errors(motion)[0] < 1e-5
     assert errors(motion)[1] < 3e-4
     assert errors(motion)[2] < 1e-2
@@ -51,13 +51,13 @@ def test_derivatives_of_a_sine_are_exact():
 
 
 def test_all_signals_pass_the_same_filter_without_delay():
-    # a cutoff near the motion's frequency reduces the amplitude, but the phase is kept, and
-    # positions and efforts change equally
+    # a cutoff near the motion's frequency reduces the amplitudes of positions and efforts equally,
+    # and does not change their phase
     motion = to_motion(recorded(CLOCK), cutoff=0.8, rate=100.0)
     q, _, _, tau = sines(motion.time)
     kept = (motion.qpos[:, 1] - 0.3) @ (q[:, 1] - 0.3) / np.sum((q[:, 1] - 0.3) ** 2)
     same = (motion.effort[:, 1] + 5.0) @ (tau[:, 1] + 5.0) / np.sum((tau[:, 1] + 5.0) ** 2)
-    # the bilinear transform warps 0.7 / 0.8 by less than 1e-5; ends of the record count a little
+    # the bilinear transform changes 0.7 / 0.8 by less than 1e-5; the ends of the record add errors
     assert kept == pytest.approx(1.0 / (1.0 + (0.7 / 0.8) ** 8), rel=0.03)
     assert same == pytest.approx(kept, rel=0.03)
     quadrature = np.cos(W[1] * motion.time)
@@ -73,14 +73,14 @@ def test_noise_is_filtered_out():
             (motion.qpos, motion.qvel, motion.qacc, motion.effort), sines(motion.time), strict=True
         )
     )
-    # white noise up to the cutoff f of samples at 500 Hz: sigma^2 2 f / 500 of its power stays,
-    # and derivatives have (2 pi f)^2 / 3 and (2 pi f)^4 / 5 times that; the bounds leave 50 %
+    # of white noise at 500 Hz the power sigma^2 2 f / 500 passes the cutoff f; derivatives have (2
+    # pi f)^2 / 3 and (2 pi f)^4 / 5 times this power. The bounds allow 50 % more
     left, w = np.sqrt(2.0 * 5.0 / 500.0), 2.0 * np.pi * 5.0
     assert qpos < 1.5 * left * 1e-4
     assert qvel < 1.5 * left * 1e-4 * w / np.sqrt(3.0)
     assert qacc < 1.5 * left * 1e-4 * w**2 / np.sqrt(5.0)
     assert effort < 1.5 * left * 0.5
-    # the lower bound ensures that the filter does not remove the sine
+    # this lower bound shows that the filter does not remove the sine
     assert qacc > 0.5 * left * 1e-4 * w**2 / np.sqrt(5.0)
 
 
@@ -91,8 +91,7 @@ def test_the_default_cutoff_is_ten_times_the_motions_frequency(noise):
         samples = recorded(CLOCK * factor, noise=(noise, 0.0, 0.0))
         motion = to_motion(Samples(samples.names, CLOCK, samples.qpos, None, samples.effort))
         rates.append(1.0 / np.diff(motion.time).mean())
-    # the rate is five times the cutoff, by skipping samples; the bins of the spectrum are 0.1 Hz
-    # wide
+    # samples are skipped until the rate is five times the cutoff; the spectrum has bins of 0.1 Hz
     assert rates[0] == pytest.approx(35.0, rel=0.3)
     assert rates[1] == pytest.approx(105.0, rel=0.3)
 
@@ -103,7 +102,7 @@ def test_jittering_stamps_are_resampled():
     motion = to_motion(recorded(time - time[0]), cutoff=10.0)
     assert np.diff(motion.time).std() < 1e-12
     assert errors(motion)[0] < 1e-4
-    # regular stamps would be wrong by the jitter times the speed
+    # if the stamps were regular, positions would be wrong by the jitter times the speed
     jittered = recorded(time - time[0])
     careless = to_motion(Samples(("a", "b"), CLOCK, jittered.qpos, None, jittered.effort), 10.0)
     assert errors(careless)[0] > 5e-4
@@ -112,8 +111,8 @@ def test_jittering_stamps_are_resampled():
 def test_lost_samples_are_bridged():
     time = np.delete(CLOCK, [700, 701, 1500, 1501, 1502, 1503])
     motion = to_motion(recorded(time), cutoff=10.0)
-    # a line over the widest gap, of 10 ms, has an error of (10 ms)^2 / 8 times the acceleration of
-    # 19, that is 2.4e-4; the filter spreads this over its 50 ms
+    # a straight line over the widest gap, of 10 ms, has an error of (10 ms)^2 / 8 times the
+    # acceleration of 19 rad/s^2, or 2.4e-4 rad; the filter spreads it over 50 ms
     assert errors(motion)[0] < 5e-5
     # four samples in a row are missing: the gap and 0.1 s around it are marked
     marked = motion.time[~motion.kept[:, 0]]
@@ -122,12 +121,13 @@ def test_lost_samples_are_bridged():
 
 
 def test_nearly_equal_stamps_are_accepted():
-    # a curve through two samples with stamps 10 us apart instead of 2 ms overshoots by radians
+    # a spline through two samples 10 us apart instead of 2 ms would overshoot by radians
     time = CLOCK.copy()
     time[2000] = time[1999] + 1e-5
     moved = recorded(CLOCK)
     motion = to_motion(Samples(("a", "b"), time, moved.qpos, None, moved.effort), cutoff=10.0)
-    # one stamp is 2 ms early: the error is 4.4 / s times 2 ms, spread over 50 ms instead of 2 ms
+    # one stamp is 2 ms early, so the error is 4.4 rad/s times 2 ms, spread over 50 ms instead of 2
+    # ms
     assert errors(motion)[0] < 1e-3
     assert errors(motion)[2] < 1.0
 
@@ -136,11 +136,11 @@ def friction_like(speed):
     return 3.0 * np.tanh(speed / 0.05)
 
 
-def test_a_column_of_fast_velocities_fits_the_filtered_effort():
+def test_a_function_of_unfiltered_velocities_is_filtered_like_the_effort():
     q, qd, _, _ = sines(CLOCK)
     motion = to_motion(Samples(("a", "b"), CLOCK, q, None, friction_like(qd)), cutoff=5.0)
     column = motion.of_velocity(friction_like)
-    # velocities near the ends have transients of the filter
+    # near the ends the filter's transients change the velocities
     inner = np.abs(motion.time - 5.0) < 3.5
     error = np.abs(column - motion.effort)[inner].max()
     careless = np.abs(friction_like(motion.qvel) - motion.effort)[inner].max()
@@ -205,8 +205,8 @@ def test_a_slightly_irregular_clock_does_not_drift():
     ("sigma", "delay", "taken"),
     [
         ((1e-3, 1e-4), 0.0, True),  # a coarse encoder and a good tachometer
-        ((1e-6, 1e-2), 0.0, False),  # a good encoder
-        ((1e-3, 1e-4), 0.02, False),  # velocities that were already filtered: 20 ms late
+        ((1e-6, 1e-2), 0.0, False),  # a good encoder and a poor tachometer
+        ((1e-3, 1e-4), 0.02, False),  # velocities that come 20 ms late, because they were filtered
     ],
 )
 def test_measured_velocities_are_used_if_better(sigma, delay, taken):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Sweeps: constant speeds up and down within the limits, at rest at both ends."""
+"""Sweeps move up and down at constant speeds within the limits, and rest at both ends."""
 
 import numpy as np
 import pytest
@@ -26,10 +26,10 @@ def test_sweeps_have_their_speeds_in_both_directions(arm):
         for column, speed in zip(part.T, speeds, strict=True):
             for side in (1.0, -1.0):
                 steady = np.isclose(column, side * speed, rtol=1e-9).mean()
-                # in each lobe, up and back, 2 x 0.1 of the time are ramps
+                # ramps take 2 x 0.1 of the time of each half of a sweep
                 assert steady > 0.25, speed
     assert (np.abs(motion.qpos) <= np.array([0.5, 0.7, 0.9]) + 1e-9).all()
-    # the acceleration is zero as well, so that an approach to the start ends at rest
+    # the acceleration is zero, too, so an approach to the start can end at rest
     for rows in (motion.qpos, motion.qvel, motion.qacc):
         assert rows[[0, -1]] == pytest.approx(np.zeros((2, 3)), abs=1e-9)
 

@@ -20,7 +20,7 @@ def numbers():
 
 
 def franka_log(path, numbers):
-    """Write a log as franka::logToCSV does: blanks in the header, times in milliseconds."""
+    """Write a log as franka::logToCSV does, with spaces in the header and times in ms."""
     places = [f"state.{kind}[{{}}]" for kind in ("q", "q_d", "dq", "dq_d", "tau_J", "tau_ext")]
     places += ["cmd.q_d[{}]"]
     header = "time, success_rate, " + ",".join(
@@ -35,7 +35,7 @@ def franka_log(path, numbers):
 
 
 def rtde_log(path, numbers, effort="actual_current"):
-    """Write a log as record.py of the RTDE client does, with names of outputs between spaces."""
+    """Write a log as record.py of the RTDE client does, with columns separated by spaces."""
     kinds = "actual_q", "actual_qd", effort
     header = ["timestamp", "speed_scaling", *(f"{kind}_{k}" for kind in kinds for k in range(6))]
     blocks = [3.0 + 0.002 * np.arange(ROWS)[:, None], np.ones((ROWS, 1))]
@@ -56,7 +56,7 @@ def test_a_log_of_libfranka_is_read(tmp_path, numbers):
 
 
 def test_fingers_are_not_joints_of_a_log(tmp_path, numbers):
-    """The name panda_finger_joint1 ends like the name panda_joint1."""
+    """panda_finger_joint1 must not be read as joint 1, although its name ends with joint1."""
     fingers = ["panda_finger_joint1", "panda_finger_joint2"]
     path = franka_log(tmp_path / "log.csv", numbers)
     found = read_recording(path, [*PANDA, *fingers], partly=True)
@@ -72,7 +72,7 @@ def test_other_joints_of_a_log_are_read(tmp_path, numbers):
     np.testing.assert_allclose(np.column_stack([*found.others.values()]), numbers["q"][:, :4])
 
 
-def test_all_joints_read_from_a_log_belong_to_one_arm(tmp_path, numbers):
+def test_joints_of_two_arms_cannot_be_read_from_one_log(tmp_path, numbers):
     path = franka_log(tmp_path / "log.csv", numbers)
     left, right = ([f"{side}_joint{k}" for k in range(1, 8)] for side in ("left", "right"))
     with refused(ParameterError, "two-joints"):

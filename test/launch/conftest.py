@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Launch files with the real launch and launch_ros, if they are installed.
+"""Fixtures for launch files, which run with the real launch and launch_ros if installed.
 
-They start our nodes, or replacements that print their parameters and wait.
+The launch files start our nodes, or stand-ins that print their parameters and wait.
 """
 
 import itertools
@@ -37,7 +37,7 @@ sys.exit(service.run())
 """
 
 REAL = "from rbdyn_ros.ros.{}.node import main\nmain()\n"
-#: Folder of each node in the package.
+#: The folder of each node in rbdyn_ros/ros.
 OURS = {"simulator": "simulator", "arm_controller": "arm"}
 
 STAND_IN = """
@@ -59,7 +59,7 @@ domain = domains.domain
 
 
 class Launched:
-    """`ros2 launch` in a process of its own, with its output in a file."""
+    """A process of `ros2 launch`, whose output goes to a file."""
 
     def __init__(self, folder, domain, file, arguments, executables):
         self.log = folder / f"launch{next(_count)}.txt"
@@ -87,13 +87,13 @@ class Launched:
         assert self.text().count(words) >= times, f"'{words}' is not in the output:\n{self.text()}"
 
     def told(self, count=1):
-        """Return parameters and arguments that `count` replaced nodes received, by node name."""
+        """Wait for `count` stand-ins; return what each prints (its parameters), by node name."""
         self.wait_for("TOLD", count)
         rows = re.findall(r"TOLD (\{.*\})", self.text())
         return {row["node"]: row for row in map(json.loads, rows)}
 
     def fails(self):
-        """Wait until the launch fails; check that no process is left; return the output."""
+        """Wait until the launch fails; check that all processes have ended; return the output."""
         assert self.process.wait(120.0) == 1, self.text()
         end = time.monotonic() + 10.0
         while _is_alive(self.process.pid):
@@ -102,13 +102,13 @@ class Launched:
         return self.text()
 
     def end(self):
-        """Press Ctrl-C; return the exit status of the launch."""
+        """End the launch as Ctrl-C does; return its exit status."""
         os.killpg(self.process.pid, signal.SIGINT)
         return self.process.wait(120.0)
 
 
 def _is_alive(group):
-    """Return whether a process group has a process."""
+    """Return whether a process of the group still runs."""
     try:
         os.killpg(group, 0)
     except ProcessLookupError:
@@ -117,7 +117,7 @@ def _is_alive(group):
 
 
 def _install(prefix, executables):
-    """Make a prefix in which `ros2 launch` finds packages and their executables."""
+    """Make an install prefix in which `ros2 launch` finds packages and their executables."""
     for (package, name), code in executables.items():
         index = prefix / "share" / "ament_index" / "resource_index" / "packages"
         script = prefix / "lib" / package / name
@@ -131,9 +131,10 @@ def _install(prefix, executables):
 
 @pytest.fixture
 def launch_file(tmp_path, domain):
-    """Yield the function launch_file(name, *arguments); all processes end with the test.
+    """Yield a function launch_file(name, *arguments, real, without) that returns a Launched.
 
-    real: with our nodes; without: packages that are not installed.
+    `real` starts our nodes and not stand-ins; packages in `without` are not found. All processes
+    end with the test.
     """
     started = []
 
@@ -153,6 +154,6 @@ def launch_file(tmp_path, domain):
 
     yield start
     for launched in started:
-        if _is_alive(launched.process.pid):  # also processes of a failed launch
+        if _is_alive(launched.process.pid):  # a failed launch may leave processes
             os.killpg(launched.process.pid, signal.SIGKILL)
         launched.process.wait()

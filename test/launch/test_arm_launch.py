@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""launch/gravity_compensation.launch.py and computed_torque.launch.py, with the real launch."""
+"""launch/gravity_compensation.launch.py and computed_torque.launch.py start their nodes."""
 
 from pathlib import Path
 
@@ -46,7 +46,7 @@ def test_every_parameter_is_an_argument_and_has_a_description(file):
 
 @pytest.mark.parametrize(("file", "mode"), MODES.items())
 def test_a_launch_for_a_real_arm_starts_only_the_controller_in_a_dry_run(launch_file, file, mode):
-    """dry_run is not set: it is true in the node."""
+    """The launch file does not set dry_run, which is true by default."""
     started = launch_file(file, f"urdf:={ARM}")
     told = started.told()
     assert told["/arm_controller"]["parameters"] == {
@@ -115,13 +115,13 @@ def test_lockstep_joints_are_the_joints_of_the_controller(launch_file):
     told = launch_file(GRAVITY, "sim:=true", *joints).told(2)
     simulator, controller = told["/left/simulator"], told["/left/arm_controller"]
     assert simulator["parameters"]["lockstep_joints"] == ["elbow_pitch", "wrist_pitch"]
-    # several simulated arms have a clock each
+    # each simulated arm has its own clock
     for node in (simulator, controller):
         assert "/clock:=/left/clock" in node["argv"]
 
 
 @pytest.mark.parametrize("given", ["output:=effort_commands", "arm:=ur5e", "urdf:=''"])
-def test_the_time_mode_without_stamps_or_known_joints_is_not_lockstep(launch_file, given):
+def test_without_stamps_or_known_joints_time_mode_is_not_lockstep(launch_file, given):
     told = launch_file(GRAVITY, "sim:=true", given).told(2)
     assert "time_mode" not in told["/simulator"]["parameters"]
 
@@ -137,7 +137,7 @@ def test_the_simulated_arm_is_the_controlled_robot_with_its_mounting(launch_file
     parameters = told["/simulator"]["parameters"]
     assert (parameters["urdf"], parameters["on_timeout"]) == (PENDULUM, "hold")
     assert parameters["initial_positions.swing"] == 1e-5
-    # if the base link is pitched by a quarter of a turn, its x axis points down
+    # the base link is pitched by a quarter turn, so its x axis points down
     np.testing.assert_allclose(parameters["gravity"], [9.81, 0.0, 0.0], atol=1e-12)
     controller = told["/arm_controller"]["parameters"]
     assert controller["dry_run"] is False
@@ -145,7 +145,7 @@ def test_the_simulated_arm_is_the_controlled_robot_with_its_mounting(launch_file
 
 
 def test_the_scene_of_the_arm_matches_the_simulator(launch_file):
-    """The scene gives the mounting of the arm."""
+    """The arm's mounting is that of its robot in the scene."""
     scene = str(Path(__file__).parents[2] / "config" / "scenes" / "gripper.yaml")
     given = ("sim:=true", f"scene:={scene}", "mounting_rpy:=[3.141592653589793, 0, 0]")
     told = launch_file(GRAVITY, *given).told(2)
@@ -157,12 +157,12 @@ def test_the_scene_of_the_arm_matches_the_simulator(launch_file):
 
 
 def test_parameters_of_the_arm_in_the_file_reach_the_simulator(launch_file, tmp_path):
-    """The last matching entry of the file is used; arguments override it."""
+    """Of several matching entries in the file the last one counts; arguments override it."""
     path = tmp_path / "arm.yaml"
     path.write_text(
         f"/**: {{ros__parameters: {{urdf: {PENDULUM}, gravity: [0.0, 0.0, -1.0]}}}}\n"
         "left: {arm_controller: {ros__parameters: {gravity: [0.0, 0.0, -2.0]}}}\n"
-        # this file is for a node without a namespace
+        # this entry matches only a node without a namespace
         "arm_controller: {ros__parameters: {gravity: [0.0, 0.0, -3.0]}}\n"
         "/**/arm_controller: {ros__parameters: {mounting_rpy: [3.141592653589793, 0.0, 0.0]}}\n"
     )
@@ -174,7 +174,7 @@ def test_parameters_of_the_arm_in_the_file_reach_the_simulator(launch_file, tmp_
         told = launch_file(GRAVITY, "sim:=true", f"params_file:={path}", *given).told(2)
         (found,) = (v["parameters"] for k, v in told.items() if k.endswith("/simulator"))
         assert found["urdf"] == urdf
-        # the robot hangs from the ceiling by its base link
+        # the robot hangs upside down from the ceiling
         np.testing.assert_allclose(found["gravity"], [0.0, 0.0, gravity], atol=1e-12)
         assert "mounting_rpy" not in found
         (found,) = (v["parameters"] for k, v in told.items() if k.endswith("/arm_controller"))
@@ -191,7 +191,7 @@ def test_simulator_and_controller_get_the_compensation_of_the_file(launch_file, 
 
 
 def test_the_simulator_gets_the_topics_and_compensation_of_a_preset(launch_file):
-    """The simulator gets topics and compensation of the preset, the controller its name."""
+    """The simulator gets the topics and compensation of a preset; the controller gets its name."""
     told = launch_file(GRAVITY, "sim:=true", "arm:=ur5e", "joint_states:=mine").told(2)
     simulator, controller = told["/simulator"], told["/arm_controller"]
     carried = {
@@ -209,7 +209,7 @@ def test_the_simulator_gets_the_topics_and_compensation_of_a_preset(launch_file)
     assert "joint_states:=mine" in simulator["argv"]
     assert "joint_states:=joint_states" not in simulator["argv"]
     assert controller["parameters"]["arm"] == "ur5e"
-    # the arm itself compensates friction
+    # the robot itself compensates friction
     assert "friction_compensation" not in controller["parameters"]
     assert controller["parameters"]["dry_run"] is False
 
@@ -248,7 +248,7 @@ def test_invalid_arguments_of_the_simulated_arm_are_refused(launch_file, given, 
 def test_the_simulated_arm_can_be_armed_by_the_logged_service(
     launch_file, domain, monkeypatch, more, robot, joint
 ):
-    """This includes an arm behind the driver of a UR, whose efforts exclude gravity."""
+    """One of the arms has the driver of a UR, whose measured efforts exclude gravity."""
     given = ("namespace:=left", "sim:=true", f"sim_initial_positions:={{{joint}: 0.5}}", *more)
     started = launch_file(GRAVITY, *given, real=True)
     started.wait_for(f"controlling '{robot}'")
@@ -265,7 +265,7 @@ def test_the_simulated_arm_can_be_armed_by_the_logged_service(
     client = node.create_client(Trigger, name)
     try:
         assert client.wait_for_service(30.0)
-        asked = []  # arming twice has no effect, and a busy machine may lose an answer
+        asked = []  # a busy machine may lose an answer, and arming again has no effect
         while not any(future.done() for future in asked) and len(asked) < 30:
             asked.append(client.call_async(Trigger.Request()))
             executor.spin_until_future_complete(asked[-1], 10.0)
@@ -288,4 +288,4 @@ def test_the_end_of_the_controller_ends_the_launch(launch_file):
     assert started.process.wait(60.0) is not None
     assert "there is no joint 'elbow'" in started.text()
     assert "exit code 2" in started.text()
-    assert "process has finished cleanly" in started.text()  # this line is about the simulator
+    assert "process has finished cleanly" in started.text()  # the line about the simulator

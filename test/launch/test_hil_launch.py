@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""launch/hil.launch.py: a simulator with flaws and the user's controller."""
+"""launch/hil.launch.py starts a simulator with faults and the user's controller."""
 
 import pytest
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""launch/multi_robot.launch.py: each robot in its namespace, one /clock."""
+"""launch/multi_robot.launch.py gives each robot a namespace, and all robots one /clock."""
 
 import time
 from pathlib import Path
@@ -22,8 +22,8 @@ def test_every_robot_has_a_namespace_and_a_prefix_and_only_one_publishes_the_clo
         parameters = told[f"/{name}/simulator"]["parameters"]
         assert parameters["frame_prefix"] == f"{name}/"
         assert "robots" not in parameters
-        assert parameters["on_timeout"] == "gravity"  # from config/multi_robot.yaml
-        # left publishes, as by default; the others follow it
+        assert parameters["on_timeout"] == "gravity"  # config/multi_robot.yaml sets this
+        # `left` publishes the clock by default, and the others use it
         assert parameters.get("publish_clock", True) == (name == "left")
         assert parameters["use_sim_time"] == (name != "left")
     seeds = [row["parameters"].get("seed") for row in told.values()]
@@ -90,12 +90,12 @@ def test_another_robot_can_be_launched_twice(launch_file, one_process):
 
 
 def clocks(node):
-    """Return the namespaces of the publishers of /clock."""
+    """Return the namespaces of the nodes that publish /clock."""
     return [claim.node_namespace for claim in node.get_publishers_info_by_topic("/clock")]
 
 
 def roots(node, context):
-    """Return the transforms from the world in /tf_static."""
+    """Return the pairs ("world", child frame) in /tf_static."""
     tf_message = pytest.importorskip("tf2_msgs.msg").TFMessage
     messages = []
     qos = QoSProfile(depth=10, durability=DurabilityPolicy.TRANSIENT_LOCAL)
@@ -111,5 +111,5 @@ def roots(node, context):
 def until(condition, timeout=300.0):
     end = time.monotonic() + timeout
     while not condition():
-        assert time.monotonic() < end, "it did not happen in time"
+        assert time.monotonic() < end, "the condition is still false"
         time.sleep(0.05)

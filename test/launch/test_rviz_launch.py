@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""launch/sim_with_rviz.launch.py: the simulator, and RViz with its configuration."""
+"""launch/sim_with_rviz.launch.py starts the simulator, and RViz with its configuration."""
 
 from pathlib import Path
 
@@ -24,7 +24,7 @@ def test_rviz_shows_the_robot_of_its_namespace(launch_file):
     shown, manager = displays(rviz["argv"][1])
     assert manager["Global Options"]["Fixed Frame"] == "hall"
     assert shown["left robot"]["Description Topic"]["Value"] == "/left/robot_description"
-    assert shown["left robot"]["TF Prefix"] == "left"  # RViz adds a slash
+    assert shown["left robot"]["TF Prefix"] == "left"  # RViz appends a slash
     assert shown["left wrenches"]["Topic"]["Value"] == "/left/simulator/wrench_markers"
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""launch/sim.launch.py with the real launch and launch_ros."""
+"""launch/sim.launch.py starts the simulator."""
 
 from pathlib import Path
 
@@ -14,7 +14,8 @@ from rbdyn_ros.ros.simulator.parameters import PARAMETERS
 from rbdyn_ros.share import bundled_robot
 
 FOLDER = Path(__file__).parents[2] / "launch"
-ARMS = ("gravity_compensation.launch.py", "computed_torque.launch.py")  # test_arm_launch.py
+# test_arm_launch.py tests these
+ARMS = ("gravity_compensation.launch.py", "computed_torque.launch.py")
 FILES = sorted(path for path in FOLDER.glob("*.launch.py") if path.name not in ARMS)
 ARM, PENDULUM = str(bundled_robot("seven_dof_arm")), str(bundled_robot("pendulum"))
 
@@ -76,7 +77,7 @@ def test_arguments_have_the_type_of_the_parameter(launch_file):
 
 @pytest.mark.parametrize("typed", ["urdf:=''", 'urdf:=""'])
 def test_an_empty_urdf_argument_is_passed_to_the_simulator(launch_file, typed):
-    """`ros2 launch` itself refuses `urdf:=` as malformed."""
+    """Without quotes, `ros2 launch` itself refuses `urdf:=` as malformed."""
     parse = pytest.importorskip("ros2launch.api.api").parse_launch_arguments
     assert dict(parse([typed]))["urdf"] == typed.removeprefix("urdf:=")
     with pytest.raises(RuntimeError):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Every command and every call accepts the same names of a robot and loads the same robot."""
+"""Every command and every function accepts the same sources and loads the same robot from them."""
 
 import argparse
 import threading
@@ -18,7 +18,7 @@ from rbdyn_ros.errors import DescriptionError, RbdynError
 
 pytest.importorskip("xacro")
 
-#: A robot that depends on its arguments, its package and a flaw (a missing <limit>).
+#: A robot that needs xacro arguments, a package, and the repair of a flaw (no <limit>).
 ARM = """<robot name="arm" xmlns:xacro="http://www.ros.org/wiki/xacro">
   <xacro:arg name="length" default="1"/>
   <xacro:include filename="$(find pack)/tool.xacro"/>
@@ -34,7 +34,7 @@ ARM = """<robot name="arm" xmlns:xacro="http://www.ros.org/wiki/xacro">
 </robot>"""
 TOOL = '<robot><link name="tool"/><joint name="t" type="fixed"><parent link="base"/>'
 TOOL += '<child link="tool"/></joint></robot>'
-#: Commands that load a robot, the name of the argument, and their other required words.
+#: For each command that loads a robot: the name of its argument, and other required words.
 COMMANDS = {
     "check": ("files", []),
     "view": ("file", []),
@@ -50,7 +50,7 @@ ARGUMENTS = {"package_dir", "floating_base", "contact", "repair", "imports"}
 
 @pytest.fixture
 def arm(tmp_path):
-    """Return a robot file and the folder of its package, which is elsewhere."""
+    """Return a robot file, and the folder elsewhere in which its package is."""
     (tmp_path / "here").mkdir()
     (tmp_path / "here/arm.urdf.xacro").write_text(ARM)
     (tmp_path / "far/ws/clone").mkdir(parents=True)
@@ -60,7 +60,7 @@ def arm(tmp_path):
 
 
 def parsed(command, path, *words):
-    """Return the options of a command line."""
+    """Return the options and the robot file that the parser reads from a command line."""
     name, more = COMMANDS[command]
     options = make_parser()[0].parse_args([command, str(path), *more, *words])
     file = getattr(options, name)
@@ -72,7 +72,7 @@ def by_command(command):
         words = ["length:=2", "--package-dir", str(folder), "--repair", "--contact"]
         options, file = parsed(command, path, *words, *["--floating-base"] * floating)
         if command == "sim":
-            options.ros_args = []  # the value without --ros-args
+            options.ros_args = []  # as without --ros-args
             return by_parameters(ros_words(options, False), file)
         return loaded_robot(options, file)[0]
 
@@ -80,7 +80,7 @@ def by_command(command):
 
 
 def by_parameters(words, path):
-    """Return the robot of the simulator node with parameters on its command line."""
+    """Return the robot that the simulator node loads with these parameters."""
     pytest.importorskip("rclpy")
     from rbdyn_ros.ros.common.graph.source import load_robot
 
@@ -152,7 +152,7 @@ def test_every_function_and_command_loads_the_same_robot(arm, door, floating):
     assert m.nv == 1 + 6 * floating
     assert m.body_mass[m.body_id("upper")] == 2.0
     assert "tool" in m.frame_names
-    assert m.ngeom == 2  # the sphere and the floor
+    assert m.ngeom == 2  # these are the sphere and the floor
 
 
 MJCF = """<mujoco model="mjcf"><worldbody><geom name="ground" type="plane" size="1 1 1"/>
@@ -184,7 +184,7 @@ OTHERS = {
 
 @pytest.fixture(params=OTHERS)
 def other(request, tmp_path):
-    """Return a robot in another format."""
+    """Write a robot in another format; return its file."""
     (tmp_path / request.param).write_text(OTHERS[request.param])
     return tmp_path / request.param
 
@@ -214,7 +214,7 @@ def test_scene_and_mechanism_files_and_calls_load_every_format(other, top):
     m = doors[top]()
     assert m.body_mass[m.body_id("upper")] == 2.0
     assert m.nv == 1
-    assert m.ngeomlink == 1  # a scene brings its own floor
+    assert m.ngeomlink == 1  # a scene has its own floor
     looks = read_appearance(text or other)
     assert [look.link for look in (looks.visuals or looks.collisions)] == ["upper"]
 
@@ -254,7 +254,7 @@ def test_calls_accept_a_name():
 
 
 @pytest.mark.parametrize("door", DOORS.values(), ids=DOORS)
-def test_every_function_and_command_names_the_option_for_a_missing_package(arm, door):
+def test_the_error_about_a_missing_package_names_the_option_for_it(arm, door):
     with pytest.raises(RbdynError, match=r"'pack' is not found.*package_dirs.*--package-dir"):
         door(arm[0], arm[0].parent, False)
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""geom_mass0 is the effective mass at the corners of a geometry."""
+"""geom_mass0 is the effective mass at a geometry's corners."""
 
 import numpy as np
 import pytest
@@ -27,7 +27,7 @@ def dot(name, link, *points):
     return Geometry(name, link, Points(points or ((0.0, 0.0, 0.0),)))
 
 
-def test_the_effective_mass_of_a_free_body_is_its_mass_at_the_centre_and_less_outside():
+def test_the_effective_mass_of_a_free_body_is_its_mass_at_the_centre_and_less_elsewhere():
     joint = Joint("j", "floating", "base", "a")
     m = system(("a",), (joint,), dot("centre", "a"), dot("corner", "a", (0.5, 0.0, 0.0)))
     assert m.geom_mass0[0] == pytest.approx(2.0, rel=1e-14)
@@ -53,12 +53,12 @@ def test_a_mimic_joint_moves_with_its_leader():
     lead = Joint("lead", "prismatic", "base", "a", axis=X)
     follow = Joint("follow", "prismatic", "a", "b", axis=X, mimic=Mimic("lead", 2.0))
     m = system(("a", "b"), (lead, follow), dot("g", "b"))
-    # b moves by 3 while a moves by 1: M = 2 + 9 * 2; the mobility of the point is 9 / M in one
-    # direction
+    # b moves three times as far as a, so M = 2 + 9 * 2, and the mobility of the point is 9 / M in
+    # one direction
     assert m.geom_mass0[0] == pytest.approx(3 * 20 / 9, rel=1e-14)
 
 
-def test_constraints_increase_geom_mass0():
+def test_constraints_increase_the_effective_mass():
     joints = (
         Joint("j", "prismatic", "base", "a", axis=X),
         Joint("k", "prismatic", "base", "b", axis=X),
@@ -68,7 +68,7 @@ def test_constraints_increase_geom_mass0():
     assert m.geom_mass0[0] == pytest.approx(3 * 4.0, rel=1e-12)
 
 
-def test_a_loop_that_locks_leaves_the_mass_of_the_body():
+def test_a_geometry_that_a_loop_locks_has_the_mass_of_its_body():
     joints = (
         Joint("j", "prismatic", "base", "a", axis=X),
         Joint("lock", "fixed", "base", "a", closes_loop=True),
@@ -80,7 +80,7 @@ def test_a_loop_that_locks_leaves_the_mass_of_the_body():
 @robots.needs_robots
 @pytest.mark.parametrize("name", ["talos_reduced.urdf", "go2.urdf"])
 def test_masses_agree_with_jacobians(name):
-    """Differences of positions give the same result for each corner."""
+    """Jacobians from differences of positions give the same effective masses."""
     m = rb.load_urdf(robots.find(name), floating_base=True, strict=False, contact=True)
     M_inv, _ = mobility(m)
     d = rb.make_data(m)
@@ -97,7 +97,7 @@ def test_masses_agree_with_jacobians(name):
                 rb.kinematics(m, d)
                 J[:, :, k] += sign * touching.corners(m, d, g) / (2 * h)
         traces = np.einsum("nik,kl,nil->n", J, M_inv, J)
-        # central differences of coordinates of about 1 m: rounding 1e-16 / 1e-6
+        # central differences of coordinates of about 1 m have rounding errors of 1e-16 / 1e-6
         assert m.geom_mass0[g] == pytest.approx(3 / traces.mean(), rel=1e-6)
 
 
@@ -124,7 +124,7 @@ def test_ball_and_box_have_the_effective_mass_of_their_corners():
     joint = Joint("j", "floating", "base", "a")
     box, ball = Geometry("b", "a", Box((1.0, 1.0, 1.0))), Geometry("s", "a", Sphere(0.5))
     m = system(("a",), (joint,), box, ball)
-    arm = 0.5 * (1 / 0.1 + 1 / 0.2 + 1 / 0.3)  # a^2 of a corner about each axis is 0.5
+    arm = 0.5 * (1 / 0.1 + 1 / 0.2 + 1 / 0.3)  # each corner has a^2 = 0.5 about each axis
     assert m.geom_mass0[:2] == pytest.approx([1 / ((1.5 + arm) / 3), 2.0], rel=1e-13)
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Keyframes: named states of SRDFs and scene files."""
+"""Keyframes are named states, which SRDFs and scene files contain."""
 
 import copy
 import pickle
@@ -46,7 +46,7 @@ def test_a_data_begins_at_a_keyframe_and_returns_to_it(m):
     assert (d.qpos == m.qpos0).all()
 
 
-def test_keyframes_stay_with_the_model(m, tmp_path):
+def test_copies_of_a_model_keep_its_keyframes(m, tmp_path):
     rb.save(m, tmp_path / "m.npz")
     copies = (copy.copy(m), pickle.loads(pickle.dumps(m)), rb.load(tmp_path / "m.npz"))
     changed = m.replaced(dof_damping=m.dof_damping + 1.0)
@@ -54,10 +54,10 @@ def test_keyframes_stay_with_the_model(m, tmp_path):
     for other in (*copies, changed, loaded):
         assert other.key_names == m.key_names
         assert (other.key_qpos == m.key_qpos).all()
-    assert m.sha256() == rb.load_urdf(ARM).sha256()  # keyframes do not move the robot
+    assert m.sha256() == rb.load_urdf(ARM).sha256()  # keyframes do not change the robot's motion
 
 
-def test_keyframes_of_a_scene_have_prefixes(tmp_path):
+def test_names_of_keyframes_have_prefixes_in_a_scene(tmp_path):
     (tmp_path / "arm.urdf").write_text(ARM.read_text())
     (tmp_path / "arm.srdf").write_text(SRDF)
     scene = tmp_path / "scene.yaml"

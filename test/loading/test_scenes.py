@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Scenes: robots, free objects and obstacles in one Model."""
+"""A scene has robots, free objects and obstacles in one Model."""
 
 from pathlib import Path
 
@@ -118,8 +118,8 @@ def test_the_bundled_gripper_lifts_and_holds_the_cube():
     assert ("left_finger", "cube") in rb.contact_forces(m, d)
 
 
-def test_a_robot_in_a_scene_moves_as_the_robot_alone():
-    """A robot alone and the same robot at a pose in a scene have the same motion."""
+def test_a_robot_in_a_scene_moves_like_the_robot_alone():
+    """A robot at a pose in a scene moves as it does without the scene."""
     alone = rb.build(ARM)
     m = rb.scene(rb.Placed(ARM, rb.pose((1.0, 0.0, 0.0)), start={"hinge": 0.4}),
                  objects=[cube(at=(5.0, 0.0, 3.0))])  # fmt: skip

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The start pose of a robot that can have contacts."""
+"""In its start pose a robot with contact stands on the floor or on an obstacle."""
 
 import numpy as np
 import pytest
@@ -62,7 +62,7 @@ def test_a_fixed_robot_in_the_floor_gets_a_warning():
 
 
 def test_a_robot_that_cannot_be_raised_gets_a_warning():
-    """Floor and ceiling leave no room: the ceiling is solid below its plane."""
+    """There is no room between floor and ceiling, because the ceiling is solid below its plane."""
     down = rb.pose((0.0, 0.0, 0.1), (np.pi, 0.0, 0.0))
     m = rb.build(ball().floor().obstacle("ceiling", rb.Plane(), origin=down))
     assert np.array_equal(m.qpos0[:3], np.zeros(3))
@@ -120,7 +120,7 @@ def test_a_note_about_20_joints_names_the_first_8():
 
 
 def table(*feet):
-    """Return a plate on feet at positions (x, y), with its centre of mass over the origin."""
+    """Return a plate with feet at positions (x, y); its centre of mass is above the origin."""
     system = rb.SystemBuilder("table", base="plate").body("plate", BALL)
     for k, (x, y) in enumerate(feet):
         system.geometry(f"foot{k}", "plate", rb.Sphere(0.05), origin=rb.pose((x, y, -0.4)))
@@ -128,14 +128,14 @@ def table(*feet):
 
 
 @pytest.mark.parametrize("height", [-2.0, 0.0, 0.75, 5.0])
-def test_a_robot_is_put_onto_its_floor_from_any_height(height):
+def test_on_floor_puts_a_robot_onto_its_floor_from_any_height(height):
     m = table((0.1, 0.1), (-0.1, 0.1), (0.0, -0.1))
     qpos = m.qpos0.copy()
     qpos[2] = height
     assert on_floor(m, qpos)[2] == pytest.approx(0.75, abs=1e-6)
 
 
-def test_a_robot_without_a_floor_stays_where_it_is():
+def test_on_floor_does_not_move_a_robot_without_a_floor():
     m = rb.build(ball(), floating_base=False)
     assert (on_floor(m, m.qpos0) == m.qpos0).all()
 
@@ -144,8 +144,9 @@ def test_a_robot_without_a_floor_stays_where_it_is():
     ("feet", "stands"),
     [
         ([(0.1, 0.1), (-0.1, 0.1), (0.0, -0.1)], True),
-        ([(0.1, 0.1), (-0.1, 0.1), (0.0, 0.05)], False),  # the centre of mass is outside
-        ([(0.1, 0.0), (-0.1, 0.0)], False),  # two points support only a line
+        # the centre of mass is not above the feet
+        ([(0.1, 0.1), (-0.1, 0.1), (0.0, 0.05)], False),
+        ([(0.1, 0.0), (-0.1, 0.0)], False),  # the robot would tip over about this line
         ([(0.0, 0.0)], False),
     ],
 )

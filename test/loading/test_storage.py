@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A saved Model is exact, and can be read safely from any source."""
+"""A saved Model is loaded exactly, and a file from any source can be loaded safely."""
 
 import io
 import itertools
@@ -86,14 +86,14 @@ def pack(path, header, arrays):
 
 
 def refusal(path):
-    """Return the codes of the loading error."""
+    """Load a file that must be refused; return the code of each finding."""
     with pytest.raises(rb.RbdynError) as caught:
         load_model(path)
     return [finding.code for finding in caught.value.findings]
 
 
 def found(path):
-    """Return code and element of every finding of the loading error."""
+    """Load a file that must be refused; return code and element of each finding."""
     with pytest.raises(rb.RbdynError) as caught:
         load_model(path)
     for finding in caught.value.findings:
@@ -121,7 +121,8 @@ def test_the_example_model_uses_every_feature(m):
     assert not m.jnt_actuated.all()
     assert m.dof_transmission.any()
     assert m.jnt_mimic[m.jnt_id("echo")] == m.jnt_id("sway")  # sway has a prescribed motion
-    assert m.jnt_mimic[m.jnt_id("slide")] == m.jnt_id("door")  # slide follows door through finger
+    # slide mimics finger, which mimics door
+    assert m.jnt_mimic[m.jnt_id("slide")] == m.jnt_id("door")
     assert set(m.length_closed.tolist()) == {0, 1}
     assert rb.JointType.WELD in m.loop_type
     d = rb.make_data(m)
@@ -178,7 +179,7 @@ def test_models_without_joints_or_without_a_mass_matrix_can_be_saved(tmp_path):
 
 def test_a_changed_joint_type_is_refused(saved):
     def stiff(_q, _qd, _p, _E, _r, S, _S_dot):
-        S[2, 0] = 1.0  # S is wrong now, because the pose does not change
+        S[2, 0] = 1.0  # S does not fit the pose now
 
     try:
         rb.register_joint("storage_twist", parameters=("lead",))(stiff)
@@ -202,7 +203,8 @@ def test_an_unregistered_motion_is_refused(saved, monkeypatch):
 
 def test_registered_functions_of_another_size_are_refused(saved):
     try:
-        del MOTIONS["storage_swing"], JOINT_SPECS["storage_twist"]  # another process lacks both
+        # as in a process that has not registered them
+        del MOTIONS["storage_swing"], JOINT_SPECS["storage_twist"]
         rb.register_motion("storage_swing", nv=2)(swing)
         assert found(saved) == [("bad-array", "jnt_motion_name")]
         rb.register_joint("storage_twist", nv=2)(twist)
@@ -238,7 +240,7 @@ def test_derived_fields_in_a_file_are_refused(m, saved, name):
 
 @pytest.mark.parametrize("name", [name for name in INTS if name not in audit_geoms.MASKS])
 def test_an_index_out_of_range_is_refused(saved, name):
-    """The first, the last and another index are changed: too low, too high, far too high."""
+    """An index at the start, in the middle or at the end is too low or too high."""
     header, arrays = unpacked(saved)
     good = arrays[name].copy()
     places = {0, good.size // 2, good.size - 1}
@@ -253,7 +255,7 @@ def test_an_index_out_of_range_is_refused(saved, name):
 @pytest.mark.parametrize("parts", [3, pytest.param(12, marks=pytest.mark.nightly)])
 @pytest.mark.parametrize("name", INTS)
 def test_a_changed_index_is_refused_or_can_be_simulated(saved, name, parts):
-    """The file is refused, or it is another Model that can be simulated."""
+    """If the changed file is not refused, its Model can be simulated."""
     header, arrays = unpacked(saved)
     good = arrays[name].copy()
     for place in range(0, good.size, 1 + good.size // parts):
@@ -346,7 +348,7 @@ def test_a_gear_needs_a_position(m, saved, joint, coordinate):
 
 @pytest.mark.parametrize("kind", list(rb.JointType))
 def test_a_loop_changed_to_another_type_is_refused_or_can_be_simulated(m, saved, kind):
-    """The number of equations is wrong, or the file is another Model that can be simulated."""
+    """If the changed file is not refused, its Model can be simulated."""
     header, arrays = unpacked(saved)
     good = arrays["loop_type"].copy()
     for i in range(m.nloop):
@@ -421,7 +423,7 @@ def test_invalid_geometries_are_refused(saved, name, value):
     ("kind", "number"), [("SPHERE", 1), ("CAPSULE", 2), ("CYLINDER", 24), ("BOX", 8)]
 )
 def test_geometries_have_the_corners_of_their_type(m, saved, kind, number):
-    """A kernel reads the second corner of a capsule for any number of corners."""
+    """A kernel reads two corners of a capsule without a check of their number."""
     header, arrays = unpacked(saved)
     arrays["geom_type"][: m.ngeomlink] = GeomType.MESH  # a mesh may have any number of corners
     for g in range(m.ngeomlink):
@@ -435,7 +437,7 @@ def test_geometries_have_the_corners_of_their_type(m, saved, kind, number):
 
 
 def test_a_capsule_of_one_corner_is_refused(saved):
-    """A mesh gets the removed corner, so that all sums are right."""
+    """A mesh has one corner more instead, so the total number is right."""
     header, arrays = unpacked(saved)
     kinds = arrays["geom_type"].tolist()
     capsule, mesh = kinds.index(GeomType.CAPSULE), kinds.index(GeomType.MESH)
@@ -460,7 +462,7 @@ def test_a_driven_joint_without_a_motion_is_refused(m, saved):
     assert found(saved) == [("bad-array", "drive_knotnum")]
 
 
-def test_a_motion_of_a_free_joint_is_refused(m, saved):
+def test_a_prescribed_motion_of_a_free_joint_is_refused(m, saved):
     header, arrays = unpacked(saved)
     header["names"]["jnt_motion_name"][m.jnt_id("door")] = "storage_swing"
     pack(saved, header, arrays)
@@ -478,7 +480,7 @@ def test_a_motion_of_a_free_joint_is_refused(m, saved):
     ],
 )
 @pytest.mark.parametrize("change", [lambda a: a[:-1], lambda a: np.concatenate([a, a[-1:]])])
-def test_lists_of_the_same_wrong_length_are_refused(saved, names, element, change):
+def test_arrays_that_all_have_the_same_wrong_length_are_refused(saved, names, element, change):
     header, arrays = unpacked(saved)
     for name in names:
         arrays[name] = change(arrays[name])
@@ -513,7 +515,7 @@ def test_nan_and_infinity_are_refused(saved, name):
     pack(saved, header, arrays)
     assert ("bad-array", name) in found(saved)
     arrays[name] = good
-    place = -1 if name == "geom_friction" else 0  # the entry of an obstacle
+    place = -1 if name == "geom_friction" else 0  # the last entry belongs to an obstacle
     arrays[name].flat[place] = -np.inf if name.endswith("_range") else np.inf
     pack(saved, header, arrays)
     if name in UNLIMITED:
@@ -541,7 +543,7 @@ def test_an_array_of_pickled_objects_is_refused(saved):
     assert refusal(saved) == ["damaged-file"]
 
 
-def test_missing_and_unknown_fields_are_named(saved):
+def test_the_error_names_missing_and_unknown_fields(saved):
     header, arrays = unpacked(saved)
     arrays["body_mas"] = arrays.pop("body_mass")
     pack(saved, header, arrays)
@@ -590,7 +592,7 @@ def test_loading_a_saved_model_gives_the_same_model(make, tmp_path):
     [b"", b"[]", b"{}", b'{"format": "x"}', b"\xff", b"[" * 100_000, b"9" * 10_000, b"null"],
     ids=lambda text: text[:12].decode("latin-1"),
 )
-def test_a_foreign_header_is_refused(saved, header):
+def test_the_header_of_another_format_is_refused(saved, header):
     _, arrays = unpacked(saved)
     pack(saved, header, arrays)
     assert refusal(saved)[0] in ("not-a-model-file", "damaged-file")
@@ -639,7 +641,7 @@ def test_missing_keys_of_the_header_are_refused(saved):
 
 
 def test_damaged_files_are_refused(saved):
-    """A changed file is refused; after a changed date in the archive the Model is the same."""
+    """A file with a changed byte is refused, or has the same Model if only a date changed."""
     good, m = saved.read_bytes(), load_model(saved)
     rng = np.random.default_rng(1)
     for length in (0, 1, 10, len(good) // 2, len(good) - 1):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Time jobs in turns with a simulated clock, and load the robot in other engines."""
+"""Jobs are timed in turns, here by a simulated clock; other engines load the same robots."""
 
 import sys
 
@@ -24,7 +24,7 @@ from rbdyn_ros.share import bundled_robot
 
 @pytest.fixture
 def clock(monkeypatch):
-    """Return a clock that advances only during jobs."""
+    """Return a clock that advances only during jobs; it replaces perf_counter."""
 
     class Clock:
         now = 0.0
@@ -45,7 +45,7 @@ def test_jobs_are_timed_alternately(clock):
     calls, rounds = [], []
     jobs = [clock.job("a", 2e-6, calls), clock.job("b", 5e-4, calls)]
     a, b = in_turns(jobs, seconds=0.01, rounds=4, after_round=lambda: rounds.append(len(calls)))
-    assert a == pytest.approx([2.0] * 4)  # [us]
+    assert a == pytest.approx([2.0] * 4)  # microseconds
     assert b == pytest.approx([500.0] * 4)
     assert calls[-8:] == ["a", "b"] * 4
     assert len(rounds) == 4
@@ -59,7 +59,7 @@ def test_a_round_takes_the_given_time(clock):
         clock.now += n * 3e-6
 
     in_turns([job], seconds=0.03, rounds=2)
-    # the count follows from a run of at least half that time, and is exact with this clock
+    # the count is estimated from a run of at least half this time
     assert counts[-2:] == [10_000] * 2 or counts[-2:] == [9_999] * 2
 
 
@@ -70,8 +70,8 @@ def test_a_run_longer_than_a_round_is_timed_once_per_round(clock):
     assert len(calls) == 1 + 1 + 3
 
 
-def test_the_median_ratio_is_over_rounds():
-    """A slow round is slow for both jobs."""
+def test_the_median_ratio_is_the_median_of_the_ratios_in_each_round():
+    """In a slow round both jobs are slow, so their ratio is right."""
     assert median_ratio([2.0, 20.0, 2.0], [1.0, 10.0, 1.0]) == 2.0
     assert median_ratio([1.0, 1.0, 9.0], [1.0, 1.0, 1.0]) == 1.0
 
@@ -93,7 +93,7 @@ def test_our_jobs_take_the_given_number_of_steps(monkeypatch):
     }
     (d,) = made
     for name in (STEPS, TICK):
-        for _ in range(2):  # each call counts anew
+        for _ in range(2):  # each call counts from zero
             jobs[name](7)
             assert d.time == pytest.approx(7 * m.opt.timestep)
     d.qpos[:] = 1.0
@@ -118,7 +118,7 @@ def test_the_robot_in_mujoco_has_the_same_mass_matrix(floating):
     ours = rb.mass_matrix(m, rb.make_data(m))
     for k, unit in enumerate(np.eye(m.nv)):
         mujoco.mj_mulM(theirs, data, column, unit)
-        # equal mass matrices: both models have the same bodies and coordinates
+        # the mass matrices agree only if bodies and coordinates are the same
         assert np.abs(column - ours[k]).max() < 1e-12 * np.abs(ours).max()
 
 

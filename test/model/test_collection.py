@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Most of the 69 URDFs of example-robot-data load; the others are refused for known reasons."""
+"""Most of the 69 URDFs of example-robot-data are loaded; the others have known errors."""
 
 import pytest
 from support import robots
@@ -32,7 +32,7 @@ def test_relaxed_loading_accepts_all_files_but_one():
 
 
 @pytest.mark.parametrize("name", ["romeo.urdf", "romeo_laas_small.urdf"])
-def test_a_repair_is_named_in_the_findings(name):
+def test_a_finding_names_each_repair(name):
     m = rb.load_urdf(robots.find(name), strict=False)
     repaired = {
         f.element for f in m.findings if f.code == "no-inertia" and f.severity == "warning"

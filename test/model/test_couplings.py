@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Leaders of joints and the pattern of M with couplings agree with dense elimination."""
+"""Mimic joints have the right leaders, and the pattern of M agrees with dense elimination."""
 
 import time
 from dataclasses import replace
@@ -20,8 +20,8 @@ def joints(*mimics):
     return [Joint(f"j{k}", "revolute", "a", "b", mimic=x) for k, x in enumerate(mimics)]
 
 
-def test_a_chain_of_mimic_joints_leads_to_its_last_joint():
-    """q0 = 2 q2 + 1, q1 = -q0 + 0.5, q2 = free."""
+def test_the_last_joint_of_a_chain_leads_all_its_mimic_joints():
+    """Here q0 = 2 q2 + 1 and q1 = -q0 + 0.5, and q2 is free."""
     found = couplings(joints(Mimic("j2", 2.0, 1.0), Mimic("j0", -1.0, 0.5), None))
     assert found["jnt_mimic"].tolist() == [2, 2, -1]
     assert found["jnt_mimic_ratio"].tolist() == [2.0, -2.0, 1.0]
@@ -42,7 +42,7 @@ def test_a_long_chain_is_resolved_in_linear_time(order):
     chain = joints(None, *(Mimic(f"j{k}", -1.0, 1.0) for k in range(n)))[::order]
     start = time.process_time()
     found = couplings(chain)
-    # following the chain from every joint would take 4.5 million steps, which take some seconds
+    # following the chain from every joint would be 4.5 million steps, or some seconds
     assert time.process_time() - start < 1.0
     ratio = found["jnt_mimic_ratio"][::order]
     assert ratio.tolist() == [(-1.0) ** k for k in range(n + 1)]
@@ -50,7 +50,7 @@ def test_a_long_chain_is_resolved_in_linear_time(order):
 
 
 def test_a_mimic_of_a_driven_joint_is_driven():
-    """A joint that mimics a driven joint is driven; coordinates are ordered by class."""
+    """Coordinates are sorted by class: free, driven, mimic."""
     free, driven, mimic = JointClass
     leader = np.array([-1, 0, -1, 2, 2])
     moved = np.array([False, False, True, False, False])
@@ -80,7 +80,7 @@ def coupled_tree(seed, share=0.4, driven=False):
 @pytest.mark.parametrize("driven", [False, True])
 @pytest.mark.parametrize("seed", range(12))
 def test_a_row_is_the_path_to_the_root_of_the_elimination_tree(seed, driven):
-    """A symbolic elimination, dof by dof from the last, gives the same rows."""
+    """A symbolic elimination, from the last dof to the first, gives the same rows."""
     description = coupled_tree(seed, driven=driven)
     m, free = rb.build(description), rb.build(description, mimic=False)
     assert m.nmimic > 0
@@ -90,7 +90,7 @@ def test_a_row_is_the_path_to_the_root_of_the_elimination_tree(seed, driven):
     ):
         for k in range(m.jnt_dofnum[j]):
             G[free.jnt_dofadr[j] + k, m.jnt_dofadr[j] + k] = m.jnt_mimic_ratio[j]
-    # pairs of dofs that M couples for any values, found from the bodies
+    # find the pairs of dofs that some body couples in M
     move = np.zeros((m.nbody, m.nv), bool)
     for i in range(1, m.nbody):
         move[i] = move[m.body_parentid[i]]
@@ -98,7 +98,7 @@ def test_a_row_is_the_path_to_the_root_of_the_elimination_tree(seed, driven):
         if rows.start < free.nv:
             move[i] |= (G[rows] != 0.0).any(axis=0)
     filled = (move[1:, :, None] & move[1:, None, :]).any(axis=0)
-    for k in range(m.nv - 1, -1, -1):  # L^T D L
+    for k in range(m.nv - 1, -1, -1):  # the fill of the factorisation L^T D L
         row = np.flatnonzero(filled[k, :k])
         filled[np.ix_(row, row)] = True
     pattern = np.zeros((m.nv, m.nv), bool)

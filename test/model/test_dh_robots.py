@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Robots made from published Denavit-Hartenberg tables."""
+"""Robots made from published Denavit-Hartenberg tables have the published kinematics."""
 
 import numpy as np
 import pytest
@@ -25,7 +25,7 @@ def puma560():
 
 
 def craig_3_14(q, a2, a3, d3, d4):
-    """Return position and rotation of the last link by Craig's eq 3.14."""
+    """Return position and rotation of the last link by Craig's equation 3.14."""
     (c1, c2, _, c4, c5, c6), (s1, s2, _, s4, s5, s6) = np.cos(q), np.sin(q)
     c23, s23 = np.cos(q[1] + q[2]), np.sin(q[1] + q[2])
     x, y = c23 * (c4 * c5 * c6 - s4 * s6) - s23 * s5 * c6, s4 * c5 * c6 + c4 * s6
@@ -55,7 +55,7 @@ def test_puma_560_has_the_published_kinematics():
 
 
 def test_ur5_has_the_kinematics_of_its_urdf():
-    """The table of the maker (classic convention) agrees with the URDF, which has 12 digits."""
+    """The manufacturer's table (classic convention) agrees with the URDF, which has 12 digits."""
     m = robots.load(robots.find("ur5_robot.urdf"))
     rows = [row(0, RIGHT, 0.089159), row(-0.425, 0, 0), row(-0.39225, 0, 0),
             row(0, RIGHT, 0.10915), row(0, -RIGHT, 0.09465), row(0, 0, 0.0823)]  # fmt: skip

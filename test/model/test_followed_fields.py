@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A Model with replaced fields equals a Model that is built with these fields."""
+"""A Model with replaced fields equals a Model that was built with these values."""
 
 import numpy as np
 import pytest
@@ -18,7 +18,7 @@ BAR = rb.shapes.box((0.1, 0.1, 0.4), mass=0.5, at=rb.pose((0.0, 0.0, -0.2)))
 
 
 def crane(armature=(0.0, 0.0)):
-    """Return bars with limits, a mimic joint, a spring, a ball joint, and a box above a floor."""
+    """Return a builder: bars with limits, a mimic joint, a spring, a ball joint, and a floor."""
     system = rb.SystemBuilder("crane")
     for k, (parent, link) in enumerate((("base", "boom"), ("boom", "tip"))):
         system.body(link, BAR)
@@ -33,7 +33,7 @@ def crane(armature=(0.0, 0.0)):
 
 
 def anew(m, system):
-    """Return a Model with the same primary fields, whose other fields are computed anew."""
+    """Return a Model with the same primary fields; all other fields are computed again."""
     arrays = {name: getattr(m, name) for name in PRIMARY}
     arrays |= {name: np.zeros_like(arrays[name]) for name in CONSTANTS}
     bare = rb.Model(m.name, arrays, m.names, m.opt)
@@ -48,7 +48,7 @@ def assert_same_fields(m, other):
 
 
 def changed(m, name):
-    """Return other allowed numbers for a field."""
+    """Return an array of other, allowed numbers for a field of the Model."""
     array = getattr(m, name)
     if name in ("jnt_limited", "jnt_actuated"):
         return 0 * array
@@ -61,7 +61,7 @@ def changed(m, name):
 
 @pytest.mark.parametrize("system", [crane, mechanisms.grashof])
 def test_all_fields_are_updated_after_each_replaced_field(system):
-    """dof_inertia0 was once not updated after dof_armature and qpos0."""
+    """dof_inertia0, for example, depends on dof_armature and qpos0."""
     built = rb.build(system())
     assert_same_fields(built, anew(built, system()))
     followed = set()
@@ -76,7 +76,7 @@ def test_all_fields_are_updated_after_each_replaced_field(system):
     assert "dof_inertia0" in followed
 
 
-def test_an_armature_given_later_equals_an_armature_given_to_the_builder():
+def test_a_replaced_armature_equals_an_armature_given_to_the_builder():
     armature = (0.1, 0.2)
     m = rb.build(crane()).replaced(dof_armature=np.array([*armature, 0.0, 0.0, 0.0]))
     built = rb.build(crane(armature))
@@ -114,7 +114,7 @@ def test_armatures_of_robots_in_a_rollout_change_their_inertias():
 
 
 def test_a_rollout_stops_at_the_limit_of_a_robot_whose_armature_was_replaced():
-    """The joint once passed a limit of 1 rad by 36 rad without a warning."""
+    """The force of the limit depends on the inertia with the new armature."""
     link = rb.Inertial(1e-3, inertia=(1e-6, 1e-6, 1e-6, 0.0, 0.0, 0.0))
 
     def turned(armature):

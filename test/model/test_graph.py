@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The connectivity graph of the examples in RBDA, and of random systems in any order."""
+"""Connectivity graphs are right for the examples in RBDA and for random systems in any order."""
 
 import dataclasses
 import itertools
@@ -37,14 +37,14 @@ CRANK_SLIDER = (
 
 
 def crank_slider(*order, loop=""):
-    """Return the linkage with its joints in a given order; one of them closes the loop."""
+    """Return the Model of a crank slider with its joints in an order; `loop` closes the loop."""
     joints = [CRANK_SLIDER[i - 1] for i in order or (1, 2, 3, 4)]
     joints = [dataclasses.replace(joint, closes_loop=joint.name == loop) for joint in joints]
     return rb.build(system(joints, (CRANK, ROD, SLIDER)))
 
 
 def test_the_slider_can_close_the_loop_of_a_crank_slider():
-    """Figure 4.5, left: lambda = [0, 1, 2]."""
+    """The tree is that in figure 4.5, left, with lambda = [0, 1, 2]."""
     m = crank_slider(loop="J4")
     g = m.graph
     assert (g.N_B, g.N_J, g.N_L) == (3, 4, 1)
@@ -57,10 +57,10 @@ def test_the_slider_can_close_the_loop_of_a_crank_slider():
 
 
 def test_the_tree_of_a_crank_slider_grows_breadth_first():
-    """The neighbours of the base come first. J3, between the two farthest bodies, is the chord.
+    """The neighbours of the base come first, so J3, between the farthest bodies, closes the loop.
 
-    This is the tree in figure 4.5, right. Its lambda = [0, 0, 1] numbers it breadth first, while a
-    Model numbers it depth first.
+    The tree is that in figure 4.5, right. The figure numbers it breadth first, lambda = [0, 0, 1],
+    and a Model depth first.
     """
     m = crank_slider()
     assert m.body_names == ("world", CRANK, ROD, SLIDER)
@@ -72,12 +72,12 @@ def test_the_tree_of_a_crank_slider_grows_breadth_first():
     parents = {of_figure[i]: of_figure[figure.lam[i - 1]] for i in (1, 2, 3)}
     names = m.body_names
     assert parents == {names[i]: names[m.graph.lam[i - 1]] for i in (1, 2, 3)}
-    assert m.jnt_reversed[m.jnt_id("J4")] == 1  # from the slider to the base
+    assert m.jnt_reversed[m.jnt_id("J4")] == 1  # J4 leads from the slider to the base
 
 
 @pytest.mark.parametrize("order", list(itertools.permutations((1, 2, 3, 4))))
 def test_a_crank_slider_in_any_order_has_a_regular_numbering(order):
-    """Figure 4.4: the tree that leaves out J3 or J2 branches at the base."""
+    """In figure 4.4, J2 or J3 closes the loop, and the tree branches at the base."""
     m = crank_slider(*order)
     assert m.loop_names in (("J2",), ("J3",))
     assert m.graph.lam in {(0, 1, 0), (0, 0, 2)}
@@ -90,7 +90,7 @@ def test_a_crank_slider_in_any_order_has_a_regular_numbering(order):
     ("floating", "lam", "reversed_"), [("body", (0, 1), [0, 0]), ("antenna", (0, 1), [0, 1])]
 )
 def test_either_body_of_a_satellite_may_float(floating, lam, reversed_):
-    """The base is the earth; either of the two bodies may be the floating body."""
+    """The base is the earth, and one of the two bodies floats."""
     joints = (
         Joint("orbit", "sixdof_fp", "earth", floating),
         Joint("pivot", "revolute", "body", "antenna"),
@@ -124,7 +124,7 @@ def test_the_system_of_eight_bodies_has_the_sets_of_the_book(parents):
 
 
 def random_system(seed):
-    """Return a connected graph with joints in any order and direction, chords and fixed joints."""
+    """Return a random connected system, with joints in any order and direction, and loops."""
     rng = np.random.default_rng(seed)
     n = int(rng.integers(1, 25))
     names = [f"b{i}" for i in range(n + 1)]
@@ -166,7 +166,7 @@ def test_random_graphs_are_numbered_by_the_rules(seed):
 
 
 def assert_ends_as_described(m, description):
-    """Check that p and s of each joint are the bodies of its two links in the description."""
+    """Assert that p and s of each joint are the bodies of its links in the description."""
     body_of = dict(zip(m.frame_names, m.frame_bodyid.tolist(), strict=True))
     written = {joint.name: (body_of[joint.parent], body_of[joint.child])
                for joint in description.joints}  # fmt: skip
@@ -194,7 +194,7 @@ def assert_identities(g):
 
 
 def assert_one_chord_cycle(g, loop):
-    """Check that a cycle is closed, passes each body at most once, and contains one chord."""
+    """Assert that the cycle of a loop is closed, has each body once, and contains one chord."""
     cycle = g.cycle(loop)
     assert len(set(cycle)) == len(cycle)
     assert [joint for joint in cycle if joint > g.N_B] == [g.N_B + loop]
@@ -211,7 +211,7 @@ def assert_one_chord_cycle(g, loop):
 
 
 def assert_shortest_paths(m, description):
-    """Check that each body has the shortest path to the base over joints that can carry bodies."""
+    """Assert that each body's path to the base is the shortest over joints of the tree."""
     links = [link.name for link in description.links]
     number = {name: k for k, name in enumerate(links)}
 
@@ -232,7 +232,7 @@ def assert_shortest_paths(m, description):
         assert len(m.graph.kappa(body)) == depth[int(rigid[number[name]])]
 
 
-def test_chords_keep_the_order_of_the_joints():
+def test_joints_that_close_loops_keep_their_order():
     for seed in SEEDS[:50]:
         description = random_system(seed)
         m = compile_model(description)
@@ -240,7 +240,7 @@ def test_chords_keep_the_order_of_the_joints():
         assert list(m.loop_names) == sorted(m.loop_names, key=names.index)
 
 
-# a tree from URDF is numbered as before
+# trees
 
 
 @pytest.mark.parametrize("branching", [1.0, 1.5, 3.0])

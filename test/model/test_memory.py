@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Kernels read and write only their own arrays, even if users assign wrong values."""
+"""Kernels read and write only arrays of their Model and Data, whatever users assign."""
 
 import copy
 import pickle
@@ -51,14 +51,14 @@ def test_the_addresses_of_a_data_cannot_be_written(m):
     for array in (d.stages, d.copy().stages):
         with pytest.raises(ValueError, match="WRITEABLE"):
             array.setflags(write=True)
-    # the text of the base class would contain addresses
+    # a base that is an array could be made writeable
     assert not isinstance(d.buffer.base, np.ndarray)
     assert not isinstance(d.stages.base, np.ndarray)
     assert len(np.frombuffer(d.buffer.base)) == len(d.buffer) == m.data_slots
 
 
 def test_assigning_a_stage_changes_the_stages_of_a_data(m):
-    """Assigning step_stage also changes d.stages, which the kernels read."""
+    """An assignment to step_stage also changes d.stages, which the kernels read."""
     d = rb.make_data(m)
     d.take_step_code(4711)
     assert (d.step_stage, d.copy().step_stage, d.stages[-1]) == (4711, 4711, 4711)
@@ -166,9 +166,7 @@ def test_the_arrays_of_the_caller_are_copied(m):
 
 
 def test_checks_of_user_functions_run_for_each_new_model(m, monkeypatch):
-    """A joint type that is registered again must have right derivatives, as for a Model from a
-    file.
-    """
+    """A joint type that was registered again must have correct derivatives in a new Model, too."""
     wrong = []
     monkeypatch.setattr("rbdyn_ros.model.model.MODEL_CHECKS", [wrong.append])
     same = rb.Model(m.name, primary(m), m.names)
@@ -192,13 +190,13 @@ def chain(n):
 
 
 def test_functions_that_need_a_too_large_mass_matrix_are_refused(monkeypatch):
-    """The arrays of M are empty, so kernels would write outside of them."""
+    """The arrays of M are empty in this Model, so kernels would write outside of them."""
     monkeypatch.setattr("rbdyn_ros.model.tree.inertia_pattern.MAX_M_ENTRIES", 2)
     m = rb.build(chain(3), strict=False)
     assert m.nM == 0
     d = rb.make_data(m)
     d.drive_mode = 1
-    rb.step(m, d)  # a drive_mode that set_drive has not written has no effect
+    rb.step(m, d)  # drive_mode has no effect unless set_drive has set it
     assert d.copy().buffer.tobytes() == d.buffer.tobytes()
     for again in (lambda: restored(m, d.buffer), lambda: pickle.loads(pickle.dumps(d))):
         with refused(rb.ModelError, "no-mass-matrix", "drive_mode"):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Allowed and refused uses of Model, Options and Data."""
+"""Users may assign some attributes of Model, Options and Data, and other uses are refused."""
 
 import copy
 import math
@@ -60,7 +60,7 @@ def test_a_misspelt_model_field_is_refused(m):
         _ = m.body_mas
 
 
-def test_names_have_the_numbers_of_their_positions(m):
+def test_the_id_of_a_name_is_its_position_in_the_list_of_names(m):
     assert m.body_id("world") == 0
     assert m.body_id("link3") == m.body_names.index("link3")
     assert m.jnt_id("joint2") == m.jnt_names.index("joint2")
@@ -79,7 +79,7 @@ def test_joint_addresses_cover_qpos_and_qvel_without_gaps(m):
     assert (q, v) == (list(range(m.nq)), list(range(m.nv)))
 
 
-def test_bodies_are_numbered_regularly(m):
+def test_the_number_of_a_body_is_above_that_of_its_parent(m):
     assert (m.body_parentid[1:] < np.arange(1, m.nbody)).all()
     assert m.body_mass[0] == 0.0
     assert m.body_subtreemass[0] == pytest.approx(m.body_mass.sum())
@@ -187,7 +187,7 @@ def test_assigning_a_wrong_shape_is_refused_and_changes_nothing(m, d):
     with refused(rb.ModelError, "data-shape", "qpos"):
         d.qpos = np.zeros(m.nq + 1)
     with refused(rb.ModelError, "data-shape", "xfrc_applied"):
-        d.xfrc_applied = np.zeros(6)  # this shape would broadcast over the bodies
+        d.xfrc_applied = np.zeros(6)  # NumPy would broadcast this shape over the bodies
     assert np.array_equal(d.qpos, before)
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Arrays of a Model agree with MuJoCo: numbering, masses, sparse layout of M."""
+"""The numbering, masses and sparse layout of M in a Model agree with MuJoCo."""
 
 import numpy as np
 import pytest
@@ -14,7 +14,7 @@ import rbdyn_ros as rb
 TREE = ("body_parentid", "body_rootid", "body_dofadr", "body_dofnum", "dof_bodyid", "dof_parentid")
 SPARSE = ("M_rownnz", "M_rowadr", "M_colind")
 JOINTS = ("jnt_type", "jnt_qposadr", "jnt_dofadr", "jnt_bodyid", "dof_jntid")
-# tolerance relative to the largest entry, because the engines fuse links in different orders
+# relative to the largest entry; the engines add the masses of fused links in different orders
 TOLERANCE = 1e-10
 
 
@@ -23,11 +23,13 @@ def compare(case, m, mm):
         case.equal(name, getattr(m, name), getattr(mm, name))
     for name in ("body_mass", "body_subtreemass", "dof_damping"):
         theirs = getattr(mm, name)
-        linear = theirs if theirs.ndim == 1 else theirs[:, 0]  # MuJoCo's damping is a polynomial
+        # in new versions MuJoCo's damping is a polynomial
+        linear = theirs if theirs.ndim == 1 else theirs[:, 0]
         case.close(name, getattr(m, name), linear, TOLERANCE)
     case.close("body_pos", m.body_pos, mm.body_pos, TOLERANCE)
     case.close("body_ipos", m.body_ipos, mm.body_ipos, TOLERANCE)
-    signs = np.sign(np.sum(m.body_quat * mm.body_quat, axis=1))[:, None]  # q and -q are equal
+    # q and -q are the same rotation
+    signs = np.sign(np.sum(m.body_quat * mm.body_quat, axis=1))[:, None]
     case.close("body_quat", m.body_quat, signs * mm.body_quat, TOLERANCE)
     case.close("body_inertia", np.sort(m.body_inertia), np.sort(mm.body_inertia), TOLERANCE)
     case.close("dof_armature", m.dof_armature, mm.dof_armature, TOLERANCE)
@@ -69,7 +71,7 @@ PLANAR = """<robot name="p"><link name="a"/><link name="b"><inertial><origin xyz
 
 @pytest.mark.parametrize("axis", ["0 0 1", "1 0 0", "0 -1 0", "0 0 -1", "0.3 -0.5 0.8"])
 def test_the_planar_joint_of_a_urdf_agrees_with_mujoco(axis):
-    """A planar joint equals MuJoCo's slide, slide and hinge with the same three axes."""
+    """MuJoCo makes two slides and a hinge of a planar joint; axes and coordinates agree."""
     text = PLANAR.format(axis=axis)
     m, mm = rb.load_urdf(text), mujoco.MjModel.from_xml_string(text)
     d, md = rb.make_data(m), mujoco.MjData(mm)

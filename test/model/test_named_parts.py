@@ -18,7 +18,7 @@ ARM = bundled_robot("seven_dof_arm")
 
 @pytest.fixture(scope="module")
 def pair():
-    """Return a Model and a Data of each engine in the same state."""
+    """Return Model and Data of this engine and of MuJoCo, in the same state."""
     m, theirs = rb.load_urdf(ARM), mujoco.MjModel.from_xml_path(str(ARM))
     d, their_d = rb.make_data(m), mujoco.MjData(theirs)
     d.qpos[:] = their_d.qpos[:] = np.linspace(-0.3, 0.4, m.nq)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Policies: observations, actions, and robots that walk with them."""
+"""Learned policies get the right observations, and their actions act at the right times."""
 
 import json
 
@@ -15,13 +15,13 @@ from rbdyn_ros.policies.reader import read_policy_text
 
 SIZES = {"base_lin_vel": 3, "base_ang_vel": 3, "projected_gravity": 3, "velocity_commands": 3}
 SIZES |= {"joint_pos_rel": 2, "joint_vel_rel": 2, "last_action": 2, "gait_phase": 2}
-#: An action of joint a: the sine of the phase, and the first velocity command.
+#: With these weights joint a's action is the sine of the phase plus the forward command.
 WEIGHTS = np.array([[1.0, 0, 1, 0, 0], [0, 1, 0, 0, 0]])
 UPRIGHT = BaseState(np.array([1.0, 0, 0, 0]), np.zeros(3), np.zeros(3))
 
 
 def policy_of(folder, observation, weights, bias=(0.0, 0.0), **more):
-    """Return a policy of the joints a and b with a linear network."""
+    """Return a LearnedPolicy of joints a and b whose network is linear."""
     networks.linear(folder / "n.onnx", weights, bias)
     given = {"rbdyn_policy": 1, "network": "n.onnx", "joints": ["a", "b"], "rate": 50}
     given |= {"stiffness": 10, "damping": 1, "action": {"scale": 1}, "observation": observation}
@@ -29,11 +29,11 @@ def policy_of(folder, observation, weights, bias=(0.0, 0.0), **more):
 
 
 def observed(folder, *terms, acts=1, **inputs):
-    """Return the observation of the last action, read by networks with one row."""
+    """Return the observation of the last of `acts` actions, number by number."""
     given = {"position": [0.0, 0.0], "velocity": [0.0, 0.0], "base": UPRIGHT, "command": [0, 0, 0]}
     size = sum(SIZES[term["term"]] * term.get("history", 1) for term in terms)
     seen = []
-    for place in range(size):  # each number of the observation in turn, as the action of a
+    for place in range(size):  # joint a's action is one number of the observation
         weights = np.zeros((2, size))
         weights[0, place] = 1.0
         policy = policy_of(folder, list(terms), weights)
@@ -48,7 +48,7 @@ def test_observation_terms_have_the_values_of_isaac_lab(tmp_path):
         np.array([np.sqrt(0.5), np.sqrt(0.5), 0, 0]), np.array([1.0, 2, 3]), np.array([4.0, 5, 6])
     )
     each = {name: observed(tmp_path, {"term": name}, base=turned) for name in SIZES}
-    # a base that has rolled by 90 degrees to the right sees gravity along its -y
+    # for a base that has rolled by 90 degrees to the right, gravity is along -y
     np.testing.assert_allclose(each["projected_gravity"], [0, -1, 0], atol=1e-7)
     np.testing.assert_allclose(each["base_ang_vel"], [1, 2, 3])
     np.testing.assert_allclose(each["base_lin_vel"], [4, 5, 6])
@@ -63,14 +63,15 @@ def test_observation_terms_have_the_values_of_isaac_lab(tmp_path):
 
 def test_a_history_repeats_the_first_observation_until_full_and_ends_with_the_latest(tmp_path):
     term = {"term": "gait_phase", "history": 3}
-    steps = np.array([0, 0, 0, 1, 2]) + 1  # steps of the phase at the first and the third action
+    # the number of steps of the phase, from the first to the third action
+    steps = np.array([0, 0, 0, 1, 2]) + 1
     phase = 2 * np.pi * 0.02 * steps
     numbers = np.stack([np.sin(phase), np.cos(phase)], axis=1)
     np.testing.assert_allclose(observed(tmp_path, term), numbers[:3].ravel(), atol=1e-6)
     np.testing.assert_allclose(observed(tmp_path, term, acts=3), numbers[2:].ravel(), atol=1e-6)
 
 
-def test_the_last_action_is_as_the_network_returned_it(tmp_path):
+def test_the_last_action_is_observed_as_the_network_returned_it(tmp_path):
     policy = policy_of(
         tmp_path,
         [{"term": "last_action"}],
@@ -142,7 +143,7 @@ def test_the_rate_of_actions_does_not_depend_on_the_rate_of_states(tmp_path):
         pacer.take_base(now * 1_000_000, UPRIGHT)
         assert pacer.take_joints(joints(now)) is not None
         targets.append(tuple(policy.target))
-    assert len(set(targets)) == 10  # number of actions in 200 ms at 50 Hz
+    assert len(set(targets)) == 10  # 200 ms at 50 Hz are 10 actions
 
 
 def test_an_action_needs_joint_and_base_states_of_the_same_time(tmp_path):
@@ -150,7 +151,7 @@ def test_an_action_needs_joint_and_base_states_of_the_same_time(tmp_path):
     assert pacer.take_joints(joints(5)) is None
     assert pacer.take_base(4_000_000, UPRIGHT) is None
     assert pacer.take_base(5_000_000, UPRIGHT).stamp == 5_000_000
-    assert pacer.take_joints(joints(6)) is not None  # its state is as new as the base's
+    assert pacer.take_joints(joints(6)) is not None  # 1 ms is less than the allowed difference
     assert pacer.take_joints(joints(106)) is None  # the state of the base is too old
     pacer.take_base(107_000_000, UPRIGHT)
     assert pacer.take_joints(joints(107)) is not None
@@ -158,7 +159,7 @@ def test_an_action_needs_joint_and_base_states_of_the_same_time(tmp_path):
 
 @pytest.mark.parametrize(("every", "behind", "late"), [(1, 0, 2), (10, 3, 5), (5, 0, 40)])
 def test_a_base_with_another_rate_and_other_stamps_is_accepted(tmp_path, every, behind, late):
-    """Joint states come every ms; base states come every few ms, late and with older stamps."""
+    """Base states come every `every` ms, `late` ms late, with stamps `behind` joint states."""
     policy, pacer = pacer_of(tmp_path)
     targets = set()
     for now in range(1000, 2000):
@@ -169,11 +170,11 @@ def test_a_base_with_another_rate_and_other_stamps_is_accepted(tmp_path, every, 
     assert len(targets) >= 1000 / max(20, late + every + behind) - 2
 
 
-def test_a_base_state_of_a_much_later_time_is_refused(tmp_path):
+def test_a_base_state_with_a_much_later_stamp_is_refused(tmp_path):
     _, pacer = pacer_of(tmp_path)
     assert pacer.take_joints(joints(0)) is None
     with refused(rb.RbdynError, "request"):
-        # the stamp is 10 s ahead, or from before a reset
+        # a stamp 10 s ahead may be from before a reset
         pacer.take_base(10_000_000_000, UPRIGHT)
     assert pacer.take_joints(joints(1)) is None
 
@@ -211,7 +212,7 @@ def test_a_velocity_command_expires(tmp_path):
     seen = []
     for now in range(0, 1000, 50):
         if now == 200:
-            pacer.set_command(np.array([0.3, 0.1, 0.0]))  # the state at 150 ms came before
+            pacer.set_command(np.array([0.3, 0.1, 0.0]))  # the last state before it was at 150 ms
         pacer.take_joints(joints(now))
         pacer.take_base(now * 1_000_000, UPRIGHT)
         seen.append(policy.target[0])

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Policy files and exports of Isaac Lab, mjlab and legged_gym."""
+"""Policy files, and exports of Isaac Lab, mjlab and legged_gym, are read or refused."""
 
 import json
 from pathlib import Path
@@ -46,7 +46,7 @@ def test_the_keys_of_a_policy_file_are_read():
     assert [spec.size(term) for term in spec.terms] == [2, 3]
 
 
-#: Changes of PLAIN, and the code of the error.
+#: Changes of PLAIN, and the code of the error that they cause.
 BAD = [
     ({"joints": []}, "bad-value"),
     ({"joints": "hip"}, "bad-value"),
@@ -78,7 +78,7 @@ BAD = [
     ({"command": {"up": [0, 1]}}, "unknown-key"),
     ({"gains": 3}, "unknown-key"),
 ]
-#: Changes that only the reader can refuse: they need two keys, or the size of a term.
+#: Changes that no schema can refuse: the error depends on two keys, or on the size of a term.
 TOGETHER = [
     ({"joints": ["hip", "hip"]}, "duplicate-name"),
     ({"stiffness": [1, 2, 3]}, "bad-value"),

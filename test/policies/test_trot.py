@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The Go2 of examples/trot.py: its learned policy walks here and in MuJoCo, and it learns."""
+"""The Go2 of examples/trot.py walks with its learned policy, also in MuJoCo, and can learn."""
 
 import runpy
 
@@ -15,7 +15,7 @@ pytestmark = robots.needs_robots
 EXAMPLE = runpy.run_path(str(networks.TROT.with_suffix(".py")))
 Trot, SPEC, STANDING, SEEN = (EXAMPLE[k] for k in ("Trot", "SPEC", "STANDING", "SEEN"))
 
-#: Commands, and the allowed error of the mean velocity from 2 s to 10 s [m/s, m/s, rad/s].
+#: Commands [m/s, m/s, rad/s], and the allowed error of the mean velocity from 2 s to 10 s.
 COMMANDS = {
     "forwards": ([0.5, 0.0, 0.0], 0.05),
     "in place": ([0.0, 0.0, 0.0], 0.05),
@@ -30,7 +30,7 @@ def policy():
 
 
 def mean_velocity(motion):
-    """Return the mean velocity after 2 s of motion, and check that the robot stays upright."""
+    """Assert that the robot stays upright; return its mean velocity after the first 2 s."""
     velocities, heights, ups = (np.array(each) for each in zip(*motion, strict=True))
     assert 0.26 < heights.min() < heights.max() < 0.38
     assert ups.min() > np.cos(np.radians(12.0))
@@ -39,7 +39,7 @@ def mean_velocity(motion):
 
 @each_command
 def test_the_robot_follows_a_command(policy, command, off):
-    """The robot walks on the hulls of its feet at 1 ms; it has learned with balls at 5 ms."""
+    """Here feet are hulls and timesteps 1 ms; the policy has learned with balls and 5 ms."""
     policy.reset()
     walk = EXAMPLE["trot"](policy, EXAMPLE["go2"](), command, 10.0)
     motion = [(EXAMPLE["velocity"](d), d.qpos[2], d.xmat[1, 8]) for d in walk]
@@ -47,7 +47,7 @@ def test_the_robot_follows_a_command(policy, command, off):
 
 
 def test_the_robot_walks_the_same_in_mujoco(policy):
-    """MuJoCo has the same geometries and policy, with 1 ms and an elliptic cone."""
+    """In MuJoCo the geometries and the policy are the same; the cone is elliptic."""
     mujoco = pytest.importorskip("mujoco", reason="mujoco is not installed")
     pytest.importorskip("pinocchio", reason="pinocchio is not installed")
     from benchmarks.mirror import mirror
@@ -78,7 +78,7 @@ def test_the_robot_walks_the_same_in_mujoco(policy):
 
 
 def quiet(count, monkeypatch):
-    """Return robots after a reset, without noise, pushes and new commands."""
+    """Return `count` environments after a reset, without noise, pushes and new commands."""
     for name in ("PUSH", "RARELY"):
         monkeypatch.setitem(Trot.drive.__globals__, name, 0.0)
     monkeypatch.setitem(Trot.observe.__globals__, "NOISE", {})
@@ -88,7 +88,7 @@ def quiet(count, monkeypatch):
 
 
 def test_the_task_and_the_policy_compute_the_same_actions(policy, monkeypatch):
-    """The robots walk by the task's observations; the policy commands the same targets."""
+    """The robots walk by actions for the task's observations; the policy has the same targets."""
     commands = np.array([command for command, _ in COMMANDS.values()])
     envs = quiet(3, monkeypatch)
     envs.phase[:], envs.command[:] = 0.0, commands
@@ -111,12 +111,12 @@ def test_the_task_and_the_policy_compute_the_same_actions(policy, monkeypatch):
 
 
 def network(policy, seen):
-    """Return the action of the network for an observation of the task."""
+    """Return the action of a policy's network for an observation of the task."""
     return policy._network(np.asarray(seen)[: len(SEEN)])
 
 
 def test_left_and_right_are_mirrored(policy, monkeypatch):
-    """A robot and its mirror image remain mirror images; a Go2's masses are symmetric to 1 %."""
+    """A robot and its mirror image stay mirror images, almost: a Go2's masses differ by 1 %."""
     envs, joints = quiet(2, monkeypatch), EXAMPLE["DONE"]
     b, flip = envs.batch, np.array([1.0, -1.0, 1.0])
     envs.phase[1] = envs.phase[0] + np.pi
@@ -127,7 +127,8 @@ def test_left_and_right_are_mirrored(policy, monkeypatch):
     b.forward()
     seen = envs.observe()
     for _ in range(25):
-        np.testing.assert_allclose(seen[1], seen[0] @ EXAMPLE["ALL"], atol=0.15)  # scaled to 1
+        # observations are scaled to about 1
+        np.testing.assert_allclose(seen[1], seen[0] @ EXAMPLE["ALL"], atol=0.15)
         action, image = (network(policy, each) for each in (seen[0], seen[0] @ EXAMPLE["ALL"]))
         np.testing.assert_allclose(image, action @ joints, atol=1e-5)
         seen, reward, *_ = envs.step(np.array([action, image]))
@@ -140,7 +141,7 @@ def test_left_and_right_are_mirrored(policy, monkeypatch):
 
 @pytest.fixture(scope="module")
 def learned(tmp_path_factory):
-    """Run a short training; return it and its folder."""
+    """Run a short training; return the result of `learn` and the folder."""
     pytest.importorskip("jax", reason="jax is not installed")
     folder = tmp_path_factory.mktemp("learned")
     return EXAMPLE["learn"](40, 64, 3, folder), folder
@@ -151,10 +152,11 @@ def test_the_reward_rises_during_learning(learned):
     assert np.mean(rewards[-5:]) > np.mean(rewards[:5]) + 0.2
 
 
-def test_learning_repeats_for_the_same_seed_only(learned, tmp_path):
+def test_learning_gives_the_same_rewards_only_with_the_same_seed(learned, tmp_path):
     (_, rewards), _ = learned
     again, other = (EXAMPLE["learn"](3, 64, seed, tmp_path)[1] for seed in (3, 4))
-    assert rewards[:2] == again[:2]  # the rate of learning depends on the number of iterations
+    # later the learning rate differs, because it depends on the number of iterations
+    assert rewards[:2] == again[:2]
     assert rewards[:2] != other[:2]
 
 

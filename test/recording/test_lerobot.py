@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`rbdyn dataset`: recordings with known times, positions and pictures, read back."""
+"""`rbdyn dataset` exports recordings with known positions and pictures, which are read back."""
 
 import json
 
@@ -33,13 +33,13 @@ ROBOT = (
 ).format(BODY, JOINT.format("a", "base", "one"), JOINT.format("b", "one", "tip"))
 START, MS = 1_700_000_000_000_000_000, 1_000_000
 HEIGHT, WIDTH = 24, 32
-#: Largest difference of grey levels that H.264 causes at this quality.
+#: H.264 changes grey levels by up to this much at this quality.
 LEVELS = 3.0
 FPS, TASK = 20, "push the box"
 
 
 def position(t):
-    """Return the positions of the joints at a time [s]."""
+    """Return the recorded positions of the two joints at a time [s]."""
     return np.array([0.1 * t, np.sin(3.0 * t)])
 
 
@@ -56,7 +56,7 @@ def picture(k, height=HEIGHT, width=WIDTH):
 
 
 class Bag:
-    """A writer of recordings like ros2 bag."""
+    """Writes MCAP files as ros2 bag does."""
 
     def __init__(self, path):
         self.file = path.open("wb")
@@ -77,7 +77,7 @@ def header(ns):
 
 
 def record(path, seconds=1.0, urdf=ROBOT, times=1, **more):
-    """Write a recording of one or more runs, which all begin at the same time."""
+    """Write a recording of `times` runs, which all begin at the same time; return its path."""
     bag = Bag(path)
     bag.put("/robot_description", "std_msgs/msg/String", START, data=urdf)
     for _ in range(times):
@@ -98,7 +98,7 @@ def put_run(bag, seconds, size=(HEIGHT, WIDTH), late=0, names=("a", "b"), lost=0
             kind = "sensor_msgs/msg/JointState"
             bag.put("/joint_commands", kind, ns, header=header(ns), **command)
         if ms % 50 == 0 and ms >= late:
-            # bgr8 has the order blue, green, red
+            # the channels of bgr8 are blue, green, red
             data = picture(ms // 50, *size)[:, :, ::-1].tobytes()
             data = data[lost:]
             image = {"height": size[0], "width": size[1], "encoding": "bgr8", "is_bigendian": 0}
@@ -130,7 +130,7 @@ def export(folder, *recordings, fps=FPS, task=TASK):
 
 @pytest.fixture(scope="module")
 def dataset(tmp_path_factory):
-    """Return a dataset of two episodes, the second one with a camera that starts late."""
+    """Return the folder of a dataset with two episodes; in the second the camera starts late."""
     folder = tmp_path_factory.mktemp("lerobot")
     first = record(folder / "first.mcap")
     second = record(folder / "second.mcap", 0.5, late=100)
@@ -145,7 +145,7 @@ def rows(folder):
     return parquet.read_table(folder / "data/chunk-000/file-000.parquet").to_pydict()
 
 
-#: Times of the frames in the recordings [s], and the number of their first picture.
+#: Times of all frames in their recordings [s].
 TIMES = np.concatenate([np.arange(21) / FPS, 0.1 + np.arange(9) / FPS])[:30]
 EPISODES = [0] * 21 + [1] * 9
 
@@ -154,8 +154,9 @@ def test_states_and_actions_have_the_values_at_the_time_of_their_frame(dataset):
     found = rows(dataset)
     state, action = np.array(found["observation.state"]), np.array(found["action"])
     expected = np.array([position(t) for t in TIMES])
-    np.testing.assert_allclose(state, expected, atol=1e-6)  # single precision
-    # commands come every 20 ms: the last one before the frame
+    # positions are stored in single precision
+    np.testing.assert_allclose(state, expected, atol=1e-6)
+    # commands come every 20 ms; the last command before the frame counts
     held = [1.0 + np.floor(1000 * t / 20 + 1e-6) * 20 for t in TIMES]
     np.testing.assert_allclose(action[:, 0], held, atol=1e-3)
     ends = [1.0] * 21 + [0.5] * 9
@@ -186,9 +187,9 @@ def test_each_picture_has_the_time_of_its_state(dataset, k, count, first):
     for n, (time, pixels) in enumerate(frames):
         assert time == pytest.approx(n / FPS, abs=1e-6)
         expected = picture(first + n).astype(float)
-        inner = np.s_[HEIGHT // 2 + 4 :, WIDTH // 2 + 4 :]  # away from edges
+        inner = np.s_[HEIGHT // 2 + 4 :, WIDTH // 2 + 4 :]  # a part of the picture away from edges
         np.testing.assert_allclose(pixels[inner], expected[inner], atol=LEVELS)
-        assert pixels[4, 4, 0] > pixels[4, 4, 2] + 100  # red, not blue
+        assert pixels[4, 4, 0] > pixels[4, 4, 2] + 100  # the corner is red, not blue
 
 
 def test_the_info_describes_the_features(dataset):
@@ -225,7 +226,7 @@ def test_quantiles_of_pictures_are_relative_to_255():
 
 
 def test_lerobot_reads_the_dataset(dataset):
-    """LeRobot's own reader is the reference."""
+    """LeRobot's own reader returns the exported values."""
     pytest.importorskip("lerobot", reason="lerobot is not installed")
     from lerobot.datasets.lerobot_dataset import LeRobotDataset
 
@@ -286,7 +287,7 @@ def test_only_the_part_after_a_reset_is_written(tmp_path, dataset):
 
 
 def test_pictures_before_a_reset_are_not_part_of_the_episode(tmp_path):
-    """The stamps of the pictures always rise: the reset of time is found in the states."""
+    """Stamps of the pictures alone may keep rising, so the states show the reset of time."""
     bag = begun(tmp_path / "reset.mcap")
     put_run(bag, 0.7)
     put_run(bag, 1.0, late=400)
@@ -312,7 +313,7 @@ def test_joints_of_two_publishers_keep_their_last_positions(tmp_path):
     bag.close()
     assert export(tmp_path / "set", tmp_path / "two.mcap").returncode == 0
     state = np.array(rows(tmp_path / "set")["observation.state"])
-    # both joints are known from 10 ms on; frames are at 10, 60, 110 ... ms
+    # both joints are known from 10 ms on, so frames are at 10, 60, 110 ... ms
     times = 10 + 50 * np.arange(len(state))
     a = times - (times % 20 == 0) * 10
     b = times - (times % 20 == 10) * 10
@@ -367,7 +368,7 @@ def test_frames_without_a_new_state_are_noted(tmp_path):
         stated(bag, START + ms * MS, ["a", "b"], [0.0, 0.0])
     bag.close()
     done = export(tmp_path / "set", tmp_path / "gap.mcap")
-    # frames are at 0, 50 ... 500 ms, and the five from 150 to 350 ms repeat the state at 100 ms
+    # of the frames at 0, 50 ... 500 ms the five from 150 to 350 ms repeat the state of 100 ms
     assert "the robot has no new state in 5 of 11 frames" in done.stderr
 
 
@@ -379,7 +380,7 @@ def test_goals_of_the_topic_gripper_commands_become_actions(tmp_path):
         ns = START + ms * MS
         kind = "sensor_msgs/msg/JointState"
         bag.put("/gripper_commands", kind, ns, header=header(ns), **goal)
-        unnamed = {**goal, "name": []}  # the position of the only gripper
+        unnamed = {**goal, "name": []}  # without a name it is the position of the only gripper
         bag.put("/gripper_commands", kind, ns, header=header(ns), **unnamed)
     bag.close()
     assert export(tmp_path / "set", tmp_path / "grip.mcap").returncode == 0
@@ -390,7 +391,7 @@ def test_goals_of_the_topic_gripper_commands_become_actions(tmp_path):
     assert np.isnan(series.effort).all()
 
 
-def test_a_dataset_can_be_written_into_the_current_folder_or_a_linked_folder(
+def test_a_dataset_can_be_written_into_the_current_folder_or_through_a_symbolic_link(
     tmp_path, monkeypatch
 ):
     path = record(tmp_path / "good.mcap", 0.2)

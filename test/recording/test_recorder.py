@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""rb.Recorder writes the simulated states to the last bit."""
+"""rb.Recorder records simulated states to the last bit."""
 
 import subprocess
 import sys
@@ -33,7 +33,7 @@ TWO = """<robot name="two"><link name="base"/>
 
 
 def moved(m, steps, path, urdf="", seed=0):
-    """Record a motion under random efforts; return its qpos, qvel, efforts and times."""
+    """Record `steps` steps under random efforts; return their qpos, qvel, efforts and times."""
     rng, d = np.random.default_rng(seed), rb.make_data(m)
     rows = []
     with Recorder(m, path, urdf=urdf) as recorder:
@@ -61,7 +61,7 @@ def test_states_are_read_back_to_the_last_bit(tmp_path):
 
 
 def test_a_simulation_continues_from_a_recorded_state(tmp_path):
-    """From a recorded state, with the recorded efforts, the same steps follow to the last bit."""
+    """Steps from a recorded state with the recorded efforts give the same bits."""
     m = rb.load_urdf(TWO)
     moved(m, 300, tmp_path / "run.mcap")
     run = read_run(tmp_path / "run.mcap")
@@ -76,7 +76,7 @@ def test_a_simulation_continues_from_a_recorded_state(tmp_path):
 
 @robots.needs_robots
 def test_a_robot_on_the_floor_continues_from_a_recorded_state(tmp_path):
-    """The memory of friction is part of a state: without this memory the bits differ."""
+    """A state includes the memory of contact friction, without which the bits would differ."""
     m = rb.load_urdf(robots.find("go2.urdf"), floating_base=True, strict=False, contact=True)
     d = rb.make_data(m)
     d.qpos[2] = 0.4
@@ -99,7 +99,7 @@ def test_a_robot_on_the_floor_continues_from_a_recorded_state(tmp_path):
 
 
 def test_joints_that_stopped_continue_from_a_recorded_state(tmp_path):
-    """Forces of friction and limits are part of a state, so the step need not search for them."""
+    """A state includes the forces of friction and limits, with which the next step begins."""
     rod = rb.SystemBuilder("rod").body("rod", rb.shapes.box((0.5, 0.02, 0.02), mass=1.0))
     rod.joint("hinge", "revolute", "base", "rod", axis=(0, 1, 0), friction=3.0, limit=(-1.0, 0.2))
     m = rb.build(rod)
@@ -113,7 +113,8 @@ def test_joints_that_stopped_continue_from_a_recorded_state(tmp_path):
     run = read_run(tmp_path / "run.mcap")
     assert run.stick_qfrc[50] == pytest.approx(-2.0)
     assert run.stick_qfrc[-1] == pytest.approx(-9.0)
-    for start in (50, 550):  # first friction holds the joint, then it leans on the limit
+    # at 50 friction holds the joint, and at 550 the joint presses on its limit
+    for start in (50, 550):
         d = rb.make_data(run.m)
         run.restore(d, start)
         forgetful = d.copy()
@@ -147,7 +148,7 @@ def test_contact_of_a_floating_robot_is_recorded(tmp_path):
     assert np.abs(felt).max() > 10.0
     assert np.array_equal(run.contact[:, 1:, :3], np.array(felt)[:, 1:])
     assert np.array_equal(run.xfrc[:, 1, 0], np.where(np.arange(400) // 100 == 1, 20.0, 0.0))
-    # contact points are not recorded: a step from the previous sample finds the points of a sample
+    # contact points are not recorded; a step from the sample before finds those of a sample
     assert run.instant(0).points is None
     assert all(np.array_equal(run.instant(k).points, points[k]) for k in range(1, 400, 7))
     assert len(points[150]) > 2
@@ -157,7 +158,7 @@ def test_contact_of_a_floating_robot_is_recorded(tmp_path):
 
 
 def test_ros_tools_read_the_topics(tmp_path):
-    """joint_states with mimic joints, and frames in the world, agree with Pinocchio's twin."""
+    """The topic joint_states has mimic joints, and tf has the poses of frames in the world."""
     m = rb.load_urdf(robots.find("panda.urdf"), strict=False)
     d = rb.make_data(m)
     d.qpos[:] = m.qpos0 + 0.1
@@ -202,14 +203,14 @@ def test_only_the_part_after_a_reset_is_read(tmp_path):
 
 
 def test_states_at_equal_times_are_kept(tmp_path):
-    """States set by assignments to qpos, and steps below a nanosecond, have equal times."""
+    """States set by assignment to qpos, or with timesteps below 1 ns, have equal times."""
     m = rb.load_urdf(TWO)
     d = rb.make_data(m)
     with Recorder(m, tmp_path / "path.mcap") as recorder:
         for k in range(5):
             d.qpos[0] = 0.1 * k
             recorder.write(d)
-            recorder.write(d)  # the same state is written again
+            recorder.write(d)  # an equal state is not recorded again
         d.qvel[1] = 1.0
         recorder.write(d)
     run = read_run(tmp_path / "path.mcap")
@@ -221,7 +222,7 @@ def test_states_at_equal_times_are_kept(tmp_path):
     m.opt.timestep = 1e-10
     d = rb.make_data(m)
     with Recorder(m, tmp_path / "short.mcap") as recorder:
-        for _ in range(20):  # in this short time positions do not change
+        for _ in range(20):  # the timestep is too short to change positions
             rb.step(m, d)
             recorder.write(d)
     run = read_run(tmp_path / "short.mcap")
@@ -328,17 +329,18 @@ def test_the_states_of_actuators_are_exact(tmp_path):
 
 
 def test_joint_states_have_the_torques_of_the_drives(tmp_path):
-    """A command of 5 N m is delayed, and limited to 10 times 0.05 N m by the drive."""
+    """The drive delays a command of 5 N m, and limits it to 10 times 0.05 N m."""
     drive = rb.ActuatorSpec("elbow", gear=10.0, delay=0.03, torque_speed=((0.0, 0.05),))
     m = rb.with_actuators(rb.load_urdf(TWO), [drive])
     d = rb.make_data(m)
     with Recorder(m, tmp_path / "run.mcap", rate=1000.0) as recorder:
         for _ in range(60):
-            d.qfrc_applied = [0.1, 5.0]  # shoulder, elbow
+            d.qfrc_applied = [0.1, 5.0]  # shoulder and elbow
             rb.step(m, d)
             recorder.write(d)
     run = read_run(tmp_path / "run.mcap")
-    assert np.array_equal(run.effort, np.tile([0.1, 5.0], (60, 1)))  # the commands repeat the run
+    # these are the commands, with which the run can be repeated
+    assert np.array_equal(run.effort, np.tile([0.1, 5.0], (60, 1)))
     effort = run.measured.effort
     assert run.measured.names == ("shoulder", "elbow")
     assert np.array_equal(effort[:, 0], np.full(60, 0.1))

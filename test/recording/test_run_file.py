@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Other programs can read recordings; on full and slow disks a recording ends cleanly."""
+"""Other programs can read recordings, also those that a full or slow disk has cut short."""
 
 import errno
 import os
@@ -125,7 +125,7 @@ def test_latched_topics_keep_their_durability(tmp_path):
 
 
 def test_a_killed_process_leaves_a_readable_file(tmp_path):
-    """Without an end of the file readers find the chunks, the newest at most a second old."""
+    """Without an end of the file, readers still find all chunks; they are written every second."""
     path = tmp_path / "run.mcap"
     with RunFile(path) as file:
         for k in range(300):
@@ -162,7 +162,7 @@ def test_a_cut_file_is_read_up_to_the_cut(tmp_path):
 
 
 class Disk:
-    """A file on a disk that is full, or whose writes wait for a gate."""
+    """A file on a simulated disk: it can be full, and its writes wait for a gate."""
 
     def __init__(self, stream):
         self.stream, self.is_full, self.gate = stream, False, threading.Event()
@@ -180,7 +180,7 @@ class Disk:
 
 @pytest.fixture
 def disk(monkeypatch):
-    """Return the disk of the file that is written next."""
+    """Return a list that gets the Disk of the next recording."""
     made, opened = [], writer.opened
     monkeypatch.setattr(
         writer, "opened", lambda *given: made.append(Disk(opened(*given))) or made[0]
@@ -216,8 +216,8 @@ def test_a_full_disk_ends_only_the_recording(tmp_path, disk):
 
 
 @pytest.mark.parametrize("left", [0, 40, 4000])
-def test_a_recording_on_a_full_disk_is_closed_so_that_others_read_it(tmp_path, monkeypatch, left):
-    """The operating system stops the growth of the file, at any byte of a record."""
+def test_other_programs_can_read_a_recording_from_a_full_disk(tmp_path, monkeypatch, left):
+    """The operating system can refuse to extend the file at any byte of a record."""
     monkeypatch.setattr(writer, "CHUNK_AGE", 0.0)
     path, soft, hard = tmp_path / "run.mcap", *resource.getrlimit(resource.RLIMIT_FSIZE)
     file = RunFile(path, trouble=(reports := []).append)
@@ -249,8 +249,8 @@ def test_a_recording_on_a_full_disk_is_closed_so_that_others_read_it(tmp_path, m
 
 
 @pytest.mark.parametrize("left", [2**20, 0])
-def test_space_is_kept_for_the_index_of_a_recording(tmp_path, monkeypatch, left):
-    """Messages of sensors with latency are out of order, so readers need the index."""
+def test_a_recording_on_a_nearly_full_disk_leaves_space_for_its_index(tmp_path, monkeypatch, left):
+    """Messages of sensors with latency are not in order, so readers need the index."""
     reports, path = [], tmp_path / "run.mcap"
     monkeypatch.setattr(writer, "CHUNK_AGE", 0.0)
     file = RunFile(path, trouble=reports.append)
@@ -279,7 +279,7 @@ def test_space_is_kept_for_the_index_of_a_recording(tmp_path, monkeypatch, left)
 
 
 def spoil(path, how):
-    """Change a file as another program does."""
+    """Delete, move, replace or shorten a file, as another program might."""
     if how == "deleted":
         path.unlink()
     elif how == "moved":
@@ -293,19 +293,19 @@ def spoil(path, how):
 
 @pytest.mark.parametrize("how", ["deleted", "moved", "deleted, and another one", "shortened"])
 @pytest.mark.parametrize("at_the_end", [False, True])
-def test_a_file_damaged_by_others_is_reported(tmp_path, monkeypatch, how, at_the_end):
+def test_damage_by_another_program_is_reported(tmp_path, monkeypatch, how, at_the_end):
     monkeypatch.setattr(writer, "CHUNK_AGE", 1e9 if at_the_end else 0.0)
     reports, path = [], tmp_path / "run.mcap"
     file = RunFile(path, trouble=reports.append)
     for k in range(3000):
         file.add(TOPIC, STATE, state(k), k * PERIOD)
     deadline = time.monotonic() + 30.0
-    while path.stat().st_size < 10_000 or file._bytes:  # wait until the writer waits
+    while path.stat().st_size < 10_000 or file._bytes:  # wait until all messages are written
         assert time.monotonic() < deadline
         time.sleep(0.02)
     assert file.complete
     spoil(path, how)
-    while not (reports or at_the_end):  # the report comes without a further message
+    while not (reports or at_the_end):  # no further message is needed for the report
         assert time.monotonic() < deadline
         time.sleep(0.02)
     file.close()
@@ -318,7 +318,7 @@ def test_a_file_damaged_by_others_is_reported(tmp_path, monkeypatch, how, at_the
         assert read(path.with_name("moved.mcap"))[0]
 
 
-def test_a_disk_that_hangs_at_the_end_is_reported(tmp_path, monkeypatch, disk):
+def test_a_disk_that_hangs_when_the_recording_is_closed_is_reported(tmp_path, monkeypatch, disk):
     monkeypatch.setattr(writer, "PATIENCE", 0.2)
     file = RunFile(tmp_path / "run.mcap")
     file.add(TOPIC, STATE, state(0), 0)
@@ -337,7 +337,7 @@ def test_a_slow_disk_drops_messages_with_one_warning(tmp_path, monkeypatch, disk
     channel = file.channel(TOPIC, STATE)
     deadline = time.monotonic() + 30.0
     k = 0
-    while file.dropped == 0:  # the writer blocks in its first chunk, put() does not
+    while file.dropped == 0:  # the writer's thread is blocked, but put() is not
         assert time.monotonic() < deadline
         file.put(channel, k * PERIOD, state(k))
         k += 1
@@ -416,7 +416,7 @@ def test_an_empty_file_is_replaced(tmp_path):
 
 
 def test_a_file_is_locked_while_it_is_written(tmp_path):
-    """Locks belong to an open file, so one process can stand in for two."""
+    """Locks belong to open files, so this process can stand for two processes."""
     path = tmp_path / "run.mcap"
     with RunFile(path) as file:
         for k in range(50):
@@ -425,10 +425,10 @@ def test_a_file_is_locked_while_it_is_written(tmp_path):
             with refused(ParameterError, "unwritable-file", "path"):
                 begin()
     assert ticks(read(path)[0]) == list(range(50))
-    write(path, 3, overwrite=True)  # the lock is free again
+    write(path, 3, overwrite=True)  # the file is no longer locked
 
 
-def test_a_missing_package_leaves_an_existing_file(tmp_path, monkeypatch):
+def test_an_existing_file_is_kept_if_a_package_is_missing(tmp_path, monkeypatch):
     path = tmp_path / "run.mcap"
     path.write_text("mine")
     monkeypatch.setattr(writer.importlib.util, "find_spec", lambda _: None)
@@ -437,7 +437,7 @@ def test_a_missing_package_leaves_an_existing_file(tmp_path, monkeypatch):
     assert path.read_text() == "mine"
 
 
-def test_a_file_that_is_removed_while_it_is_opened_is_refused(tmp_path, monkeypatch):
+def test_a_file_that_is_removed_while_the_recorder_opens_it_is_refused(tmp_path, monkeypatch):
     path = tmp_path / "run.mcap"
     monkeypatch.setattr(claim.fcntl, "flock", lambda *_: path.unlink())
     with refused(ParameterError, "unwritable-file", "path"):
@@ -463,7 +463,7 @@ def test_unknown_types_are_refused(tmp_path):
 
 
 def test_a_flipped_bit_is_found(tmp_path):
-    """The checksum or zstd finds the damage, so it does not become a number."""
+    """The checksum or zstd detects the damage, so no wrong number is read."""
     path = tmp_path / "run.mcap"
     write(path, 400)
     whole = path.read_bytes()
@@ -475,9 +475,9 @@ def test_a_flipped_bit_is_found(tmp_path):
         path.write_bytes(spoilt)
         with pytest.raises(ParameterError) as caught:
             read(path)
-        assert caught.value.code == "damaged-recording"  # the text depends on the flipped bit
+        assert caught.value.code == "damaged-recording"  # the message depends on the bit
     spoilt = bytearray(whole)
-    # this byte is in the checksum, which follows opcode, length, two times and the size
+    # change the checksum, which follows the opcode, the length, two times and the size
     spoilt[chunk + 33] ^= 1
     path.write_bytes(spoilt)
     with refused(ParameterError, "damaged-recording", "recording"):

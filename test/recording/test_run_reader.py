@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Read recordings of other programs, and damaged and hostile ones."""
+"""Recordings of other programs are read; damaged and hostile recordings are refused."""
 
 import struct
 
@@ -28,7 +28,7 @@ STORE = get_typestore(Stores.LATEST)
 pack = Messages(Schemas()).state
 JOINT_STATE, STRING = "sensor_msgs/msg/JointState", "std_msgs/msg/String"
 TF = "tf2_msgs/msg/TFMessage"
-START = 1_700_000_000_000_000_000  # wall clock of a real recording [ns]
+START = 1_700_000_000_000_000_000  # [ns], as in real recordings
 
 
 def header(stamp):
@@ -48,7 +48,7 @@ def text(content):
 
 
 def bag(path, rows, plugin=StoragePlugin.SQLITE3):
-    """Write (topic, type, time, bytes) as `ros2 bag record` does."""
+    """Write rows (topic, type, time [ns], bytes) as `ros2 bag record` does; return the path."""
     with Writer(path, version=9, storage_plugin=plugin) as writer:
         connections = {}
         for topic, typename, time_ns, raw in rows:
@@ -81,14 +81,14 @@ def test_joint_states_of_a_real_robot_are_read(tmp_path, plugin):
     assert not run.exact
     assert np.allclose(run.time, 0.002 * k, atol=1e-12)
     assert run.stamps[0] == START
-    assert np.allclose(run.qpos, np.outer(k, [-0.1, 0.1]))  # shoulder, elbow
+    assert np.allclose(run.qpos, np.outer(k, [-0.1, 0.1]))  # shoulder and elbow
     assert np.array_equal(run.qvel, np.outer(k, [-1.0, 1.0]))
     assert np.array_equal(run.effort, np.outer(k, [-2.0, 2.0]))
     assert run.m.name == "two"
 
 
 def test_two_drivers_may_publish_at_the_same_time(tmp_path):
-    """Nodes that follow /clock stamp their messages with the same time."""
+    """Two nodes that follow /clock may publish messages with the same stamp."""
     rows = []
     for k in range(5):
         stamp = START + k * 10_000_000
@@ -104,7 +104,7 @@ def test_two_drivers_may_publish_at_the_same_time(tmp_path):
 
 
 def padded(raw, empty, more=0):
-    """Return a message as Fast DDS sends it, with unused bytes behind it."""
+    """Return a message with 4 unused bytes for each empty array, as from Fast DDS, and `more`."""
     return raw + b"\xcd" * (4 * empty + more)
 
 
@@ -140,7 +140,7 @@ def test_missing_and_unknown_joint_names_are_refused(tmp_path):
         rows.append(("/joint_states", JOINT_STATE, stamp, joint_state(stamp, ["gripper"], [1.0])))
     run = read_run(bag(tmp_path / "bag", rows))
     assert len(run.time) == 150
-    assert np.isfinite(run.qpos).all()  # between two messages a joint stays where it was
+    assert np.isfinite(run.qpos).all()  # a joint keeps its position until its next message
     assert np.isnan(run.qvel).any()
     assert "'gripper'" in run.notes[0]
     rows = [("/joint_states", JOINT_STATE, START, joint_state(START, ["elbow"], [0.5]))]
@@ -157,7 +157,7 @@ def _file(folder):
 
 
 def test_commands_have_the_time_of_their_arrival(tmp_path):
-    """The clock of the recorder can differ from the clock of the stamps."""
+    """Commands have no stamps, and the recorder's clock may differ from the stamps' clock."""
     lag = 7_000_000_000_000
     for shift in (0, lag):
         rows = real_robot(shift)
@@ -200,12 +200,12 @@ def test_the_pose_of_a_floating_base_comes_from_odometry(tmp_path):
     run = read_run(mcap(tmp_path / "run.mcap", rows))
     assert run.m.nq == 9
     assert np.allclose(run.qpos[50, :7], [1, 2, 3, 2**-0.5, 0, 0, 2**-0.5])
-    # with a quarter turn about z the link's x is the world's y
+    # after a quarter turn about z the link's x axis is the world's y axis
     assert np.allclose(run.qvel[50, :6], [0, 1, 0, 0, 0, 5])
 
 
 def transforms(stamp, *rows):
-    """Return a TFMessage of (parent, child, position, quaternion xyzw)."""
+    """Return the bytes of a TFMessage with rows (parent, child, position, quaternion xyzw)."""
     kinds = {name: STORE.types[f"geometry_msgs/msg/{name}"] for name in
              ("Vector3", "Quaternion", "Transform", "TransformStamped")}  # fmt: skip
     stamped = []
@@ -218,13 +218,13 @@ def transforms(stamp, *rows):
     return bytes(STORE.serialize_cdr(kind(transforms=stamped), TF))
 
 
-# a quarter turn about z, and no rotation
+# quaternions of a quarter turn about z, and of no rotation
 ONE_TURN, NO_TURN = (0.0, 0.0, 2**-0.5, 2**-0.5), (0.0, 0.0, 0.0, 1.0)
 
 
 @pytest.mark.parametrize("prefix", ["", "left/"])
 def test_the_pose_of_a_floating_base_comes_from_tf(tmp_path, prefix):
-    """The pose combines all frames up to the world, and is held until the next transform."""
+    """The pose is the product of all transforms to the world, and stays until the next message."""
     space = f"/{prefix}".rstrip("/")
     rows = [(f"{space}{topic}", *rest) for topic, *rest in real_robot()]
     root = f"{prefix}base"
@@ -233,7 +233,8 @@ def test_the_pose_of_a_floating_base_comes_from_tf(tmp_path, prefix):
         at = START + k * 20_000_000
         pose = transforms(
             at,
-            ("odom", root, (0.1 * k, 0, 0.5), (2**-0.5, 0.0, 0.0, 2**-0.5)),  # about x
+            # a quarter turn about x
+            ("odom", root, (0.1 * k, 0, 0.5), (2**-0.5, 0.0, 0.0, 2**-0.5)),
             (root, f"{prefix}upper", (9.0, 9, 9), NO_TURN),
         )
         rows.append(("/tf", TF, at, pose))
@@ -241,8 +242,8 @@ def test_the_pose_of_a_floating_base_comes_from_tf(tmp_path, prefix):
     run = read_run(mcap(tmp_path / "run.mcap", rows))
     assert run.m.nq == 9
     held = 0.1 * (np.arange(100) // 10)
-    # odom is rotated by a quarter turn, so its x is y of the map; with a quarter turn about x the
-    # product is a third of a turn about (1, 1, 1)
+    # the x axis of odom is the map's y axis; the two quarter turns, about z and x, are together a
+    # third of a turn about (1, 1, 1)
     expected = np.column_stack([np.ones(100), held, np.full(100, 0.5)])
     assert np.allclose(run.qpos[:, :3], expected, rtol=0.0, atol=1e-12)
     quat = run.qpos[:, 3:7] * np.sign(run.qpos[:, 3:4])
@@ -252,7 +253,7 @@ def test_the_pose_of_a_floating_base_comes_from_tf(tmp_path, prefix):
 
 
 def test_a_base_whose_transform_does_not_change_is_fixed(tmp_path):
-    """Transforms that form a circle or are not finite are ignored."""
+    """Transforms that form a cycle or are not finite are ignored."""
     for pose in (
         [("map", "base", (1.0, 2, 3), ONE_TURN)],
         [("base", "odom", (1.0, 2, 3), NO_TURN), ("odom", "base", (0.0, 0, 0), NO_TURN)],
@@ -438,7 +439,7 @@ def test_a_file_with_random_wrong_bytes_is_read_or_refused(tmp_path):
 
 
 def test_a_damaged_model_in_a_recording_is_refused(tmp_path):
-    """The file is refused, or ignored if the recording has a robot_description."""
+    """If the recording has a robot_description, the Model is ignored with a note instead."""
     raw = pack(0, 0, 0.0, 0, [np.zeros(2)] * 4 + [np.empty(0)] * 5)
     for with_urdf in (False, True):
         with RunFile(tmp_path / "run.mcap", overwrite=True) as file:
@@ -462,8 +463,8 @@ def test_too_many_topics_are_refused(tmp_path, monkeypatch):
         read_run(mcap(tmp_path / "run.mcap", rows))
 
 
-def test_the_time_of_the_data_is_kept_beside_the_time_of_the_run(tmp_path):
-    """The positions of joints with a prescribed motion follow from the clock alone."""
+def test_the_simulated_time_is_kept_beside_the_time_of_the_run(tmp_path):
+    """Only the simulated time determines the positions of joints with a prescribed motion."""
     m = rb.load_urdf(TWO)
     d = rb.make_data(m)
     d.time = 3.0
@@ -486,7 +487,7 @@ def test_message_types_are_found_by_name():
 @pytest.mark.parametrize("time_ns", [2**31 * 10**9, 2**63 - 1, 2**63, 2**64 - 1])
 @pytest.mark.parametrize("topic", ["/joint_states", "/joint_commands", "/simulator/state"])
 def test_times_that_ros_cannot_have_are_refused(tmp_path, topic, time_ns):
-    """MCAP has 64 bits for a time; differences of such times do not fit into 64 bits."""
+    """Times in MCAP have 64 bits, but those in ROS fewer; their differences would overflow."""
     rows = real_robot(count=3)
     if topic == "/simulator/state":
         lists = [np.zeros(2)] * 6 + [np.zeros(7), np.zeros(2), np.empty(0)]
@@ -499,7 +500,7 @@ def test_times_that_ros_cannot_have_are_refused(tmp_path, topic, time_ns):
 
 @pytest.mark.parametrize("clock", [np.nan, np.inf])
 def test_simulated_times_that_are_not_finite_are_refused(tmp_path, clock):
-    """Prescribed motions are functions of this time."""
+    """Prescribed motions need a finite simulated time."""
     m = rb.load_urdf(TWO)
     lists = [np.zeros(2)] * 4 + [np.empty(0)] * 5
     with RunFile(tmp_path / "run.mcap") as file:
@@ -513,7 +514,7 @@ def test_simulated_times_that_are_not_finite_are_refused(tmp_path, clock):
 
 @pytest.mark.parametrize("known", range(len(schemas.LATER)))
 def test_a_recording_without_a_memory_of_friction_is_read(tmp_path, monkeypatch, known):
-    """States of older versions lack this array or the array of contacts."""
+    """States of older versions lack the arrays that were added later."""
     path, (_, older) = tmp_path / "run.mcap", schemas.older_state(known)
     monkeypatch.setattr(schemas, "STATE_FIELDS", older)
     then = Schemas()

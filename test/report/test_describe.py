@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The system model as text: RBDA table 4.3."""
+"""`rb.describe` prints the system model as in RBDA table 4.3."""
 
 import numpy as np
 import pytest
@@ -175,7 +175,7 @@ def test_the_numbers_agree_with_the_model():
 
 @pytest.mark.parametrize("pitch", [0.3, np.pi / 2, -np.pi / 2])
 def test_roll_pitch_and_yaw_are_printed(pitch):
-    """Gimbal lock is included."""
+    """The angles are right in gimbal lock, too."""
     origin = rb.pose((0.0, 0.0, 0.0), (0.2, pitch, -0.4))
     joint = Joint("j", "continuous", "base", "arm", origin, (0.0, 0.0, 1.0))
     m = rb.build(Description("r", (Link("base"), Link("arm", ROD)), (joint,)))

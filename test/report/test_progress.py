@@ -16,7 +16,7 @@ from rbdyn_ros.report.progress import Compiling, rounds, uncompiled
 
 
 def kernels():
-    """Return a chain of three uncompiled kernels; the first calls the others."""
+    """Return three uncompiled kernels; the first calls both others, and the second the third."""
 
     @numba.njit
     def last(x):
@@ -35,7 +35,7 @@ def kernels():
 
 @pytest.fixture
 def listening(monkeypatch):
-    """Yield a function that switches progress bars on until the end of the test."""
+    """Yield a function that shows progress bars on a stream until the end of the test."""
     registered = []
 
     def listen(stream, patience=0.0):
@@ -59,7 +59,7 @@ def test_uncompiled_kernels_are_found_through_their_calls():
 
 
 def test_kernels_of_a_module_are_counted():
-    """The engine calls most kernels as attributes of modules."""
+    """Like most kernels of the engine, the inner kernel is called as an attribute of a module."""
     module = type(sys)("kernels_of_this_test")
     exec("import numba\n@numba.njit\ndef inner(x): return x + 1.0\n", vars(module))
     namespace = {"numba": numba, "module": module}
@@ -77,13 +77,13 @@ def test_a_bar_shows_compiled_kernels(listening):
     assert shown[0] == ("0", "3")
     assert {total for _, total in shown} == {"3"}
     assert [int(n) for n, _ in shown] == sorted(int(n) for n, _ in shown)
-    assert screen.getvalue().endswith("\r")  # the bar has disappeared
+    assert screen.getvalue().endswith("\r")  # the bar is erased at the end
     before = screen.getvalue()
-    first(2.0)  # this kernel is compiled already
+    first(2.0)  # these types are compiled already
     assert screen.getvalue() == before
 
 
-def test_a_kernel_of_two_types_is_counted_once(listening, monkeypatch):
+def test_a_kernel_compiled_for_two_types_is_counted_once(listening, monkeypatch):
     screen = Screen()
     listening(screen)
     _, _, last = kernels()
@@ -97,7 +97,8 @@ def test_a_kernel_of_two_types_is_counted_once(listening, monkeypatch):
     both(1, 1.0)
     shown = re.findall(r"(\d+)/(\d+) kernels", screen.getvalue())
     assert {total for _, total in shown} == {"2"}
-    assert bars[0].n == 2  # the last drawn count may be lower: drawing is limited in rate
+    # the count on the screen may be lower, because it is not drawn every time
+    assert bars[0].n == 2
 
 
 def test_a_quick_compilation_shows_no_bar(listening):
@@ -142,7 +143,8 @@ def test_a_bar_of_rounds_shows_the_text_of_each_round(monkeypatch):
     with rounds("looking", 3) as advance:
         for k in range(3):
             advance(f"round {k}")
-            monkeypatch.setattr(sys, "stderr", io.StringIO())  # the bar keeps its stream
+            # the bar still draws on its own stream
+            monkeypatch.setattr(sys, "stderr", io.StringIO())
     assert screen.getvalue().startswith("\rlooking: ")
     for k in range(3):
         assert re.search(rf" {k + 1}/3 \[[0-9:]+\], round {k}", screen.getvalue())
@@ -157,7 +159,7 @@ def test_rounds_show_nothing_without_a_terminal(monkeypatch):
 
 
 def test_a_bar_starts_no_thread_and_is_imported_late():
-    """Processes with deadlines also show bars."""
+    """A bar must not disturb processes with deadlines."""
     code = (
         "import sys, threading, rbdyn_ros\n"
         "assert 'rbdyn_ros.report.progress' not in sys.modules and 'tqdm' not in sys.modules\n"

@@ -49,7 +49,7 @@ def little():
 
 def test_massless_and_fixed_links_are_reported(little):
     assert little.mass == 8.5
-    assert little.world_mass == 5.5  # base and foot do not move
+    assert little.world_mass == 5.5  # this is the mass of base and foot, which do not move
     assert little.massless == ("tip",)
 
 
@@ -175,7 +175,7 @@ def _chain(number):
     return tree, rb.build(tree)
 
 
-def test_rare_properties_have_a_column_only_where_a_joint_uses_them(linkage, little):
+def test_rare_properties_have_a_column_only_if_a_joint_uses_them(linkage, little):
     head = next(line for line in str(linkage).splitlines() if line.lstrip().startswith("name"))
     assert head.split()[10:] == ["mimic", "parameters", "limits", "stiffness", "armature",
                                  "closes", "loop"]  # fmt: skip

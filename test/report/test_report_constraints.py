@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Constraints and actuators in the report of `rbdyn check`."""
+"""The report of `rbdyn check` lists constraints and actuators."""
 
 import json
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Geometries and obstacles in `rbdyn check` and in `describe`."""
+"""`rbdyn check` and `describe` list geometries and obstacles."""
 
 import json
 from functools import cache
@@ -97,7 +97,7 @@ def test_describe_lists_geometries():
     assert [line.split()[0] for line in lines[start + 2 : start + 7]] == names
     tip = lines[start + 3].split()
     assert tip[:3] == ["tip", "1", "sphere"]
-    assert tip[-2:] == ["0.3", "2"]  # a push at its centre moves the whole body
+    assert tip[-2:] == ["0.3", "2"]  # a push at the sphere's centre moves the whole body, of 2 kg
     start = lines.index("obstacles")
     assert lines[start + 1 : start + 5] == [
         "  name   shape  size             at [m]  z axis         friction",

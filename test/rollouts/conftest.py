@@ -1,4 +1,4 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Fixtures of the tests of batches."""
+"""Fixtures for the tests of batches and rollouts."""
 
 from support.cuda import gpu  # noqa: F401  a fixture

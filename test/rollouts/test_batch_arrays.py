@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The live arrays of rb.Batch are shared without a copy, and wrong values are refused."""
+"""The arrays of rb.Batch are shared without a copy, and wrong values are refused."""
 
 import copy
 import gc

@@ -28,7 +28,7 @@ def arm(floating=False):
 
 @functools.cache
 def boxes(count=3):
-    """Return boxes that fall onto each other and a floor."""
+    """Return a Model of boxes that can fall onto each other and onto a floor."""
     system = rb.SystemBuilder("boxes", base="world").floor()
     for n in range(count):
         system.body(f"b{n}", rb.shapes.box((0.2, 0.2, 0.2), mass=1.0))
@@ -39,13 +39,13 @@ def boxes(count=3):
 
 @functools.cache
 def quadruped():
-    """Return a robot whose links touch each other and a floor."""
+    """Return a Model of a robot whose links can touch each other and a floor."""
     urdf, contact = find("solo12.urdf"), rb.Contact(self_collision=True)
     return rb.load_urdf(urdf, floating_base=True, strict=False, contact=contact)
 
 
 def filled(m, nsim, **more):
-    """Return a Batch of robots with random states and forces."""
+    """Return a Batch of robots in random states with random forces."""
     b = rb.Batch(m, nsim, **more)
     b.qpos, b.qvel = starts(m, nsim)
     b.qfrc_applied = light_forces(m, (nsim,))
@@ -53,7 +53,7 @@ def filled(m, nsim, **more):
 
 
 def datas(b):
-    """Return a Data for each robot."""
+    """Return a list with a Data of each robot."""
     return [b.get_data(k) for k in range(b.nsim)]
 
 
@@ -74,7 +74,7 @@ def test_a_batch_has_the_bits_of_specialised_steps(floating, nsim, nthread):
         b.step(nstep=nstep)
         for d in one_by_one:
             s.step(d, nstep)
-        b.qfrc_applied[:, 0] += 0.5  # the array of forces is live
+        b.qfrc_applied[:, 0] += 0.5  # a write takes effect at the next step
         for d in one_by_one:
             d.qfrc_applied[0] += 0.5
     assert b.specialized
@@ -84,7 +84,7 @@ def test_a_batch_has_the_bits_of_specialised_steps(floating, nsim, nthread):
 
 @needs_robots
 @pytest.mark.parametrize("name", ["arm", "coupled fingers", "floating base"])
-def test_robots_of_other_collections_have_the_bits_of_specialised_steps(name):
+def test_real_robots_have_the_bits_of_specialised_steps(name):
     m = robot(name)
     b, s = filled(m, 11), rb.specialize(m)
     one_by_one = datas(b)
@@ -95,9 +95,9 @@ def test_robots_of_other_collections_have_the_bits_of_specialised_steps(name):
 
 
 @pytest.mark.parametrize("width", [1, 2, 4, 8])
-def test_bits_do_not_depend_on_the_robots_side_by_side(width, monkeypatch):
+def test_bits_do_not_depend_on_the_number_of_lanes(width, monkeypatch):
     monkeypatch.setattr(job, "LaneStep", functools.partial(LaneStep, width=width))
-    m = arm(True).replaced()  # a new Model has no memory
+    m = arm(True).replaced()  # a new Model has no stored code
     b, s = filled(m, 13), rb.specialize(m)
     one_by_one = datas(b)
     b.step(nstep=3)
@@ -106,7 +106,7 @@ def test_bits_do_not_depend_on_the_robots_side_by_side(width, monkeypatch):
     assert_equal(b, one_by_one)
 
 
-def test_forces_on_bodies_act_once_they_are_bound():
+def test_forces_on_bodies_act_after_they_are_bound():
     m = arm(True)
     b, s = filled(m, 9), rb.specialize(m)
     b.step()
@@ -119,7 +119,7 @@ def test_forces_on_bodies_act_once_they_are_bound():
 
 
 def test_contact_runs_on_the_engine_with_the_bits_of_step():
-    """Friction is remembered between calls, although robots share the memory of a thread."""
+    """Each robot keeps its memory of friction, although robots share the memory of a thread."""
     m = boxes()
     b = rb.Batch(m, 5, nthread=2)
     assert not b.specialized
@@ -134,7 +134,7 @@ def test_contact_runs_on_the_engine_with_the_bits_of_step():
             rb.step(m, d, nstep)
     assert all(d.nstick > 0 for d in one_by_one)
     assert_equal(b, one_by_one)
-    goes_on = datas(b)  # the Datas have the friction of the robots
+    goes_on = datas(b)  # each Data gets its robot's memory of friction
     rb.step(m, goes_on[2], 5)
     rb.step(m, one_by_one[2], 5)
     assert goes_on[2].qpos.tobytes() == one_by_one[2].qpos.tobytes()
@@ -142,7 +142,7 @@ def test_contact_runs_on_the_engine_with_the_bits_of_step():
 
 @needs_robots
 def test_hulls_that_touch_each_other_have_the_bits_of_step():
-    """The search for contacts begins where the last one ended."""
+    """Each robot's search for contacts begins where its last search ended."""
     m = quadruped()
     b = filled(m, 3)
     b.qvel[:] *= 3.0
@@ -221,7 +221,7 @@ def test_bound_fields_belong_to_the_state_after_the_step(specialize):
 
 @pytest.mark.parametrize("specialize", [True, False])
 def test_parameters_may_differ_between_robots_of_a_batch(specialize):
-    """The bits are those of a rollout, which begins without memory of friction."""
+    """The bits are those of a rollout of robots with these parameters."""
     m, rng = smoothly(arm().replaced()), np.random.default_rng(6)
     b = filled(m, 9, specialize=specialize)
     mass, gravity = b.expand("body_mass"), b.expand("opt.gravity")
@@ -243,7 +243,7 @@ def test_parameters_may_differ_between_robots_of_a_batch(specialize):
 
 
 @pytest.mark.parametrize("specialize", [True, False])
-def test_springs_act_once_they_are_expanded(specialize):
+def test_springs_act_after_they_are_expanded(specialize):
     m = smoothly(arm().replaced())
     b = filled(m, 3, specialize=specialize)
     b.expand("jnt_stiffness")[1] = 50.0
@@ -283,7 +283,7 @@ def test_reset_restores_the_start_of_the_chosen_robots(specialize):
 
 
 def test_dropped_and_unsolved_contacts_are_counted():
-    """A plate has more corners than a Data has room for contacts."""
+    """A plate has more corners than a Data has room for contact points."""
     side = np.linspace(-1.0, 1.0, 40)
     plate = rb.Points(tuple((x, y, 0.0) for x in side for y in side))
     m = rb.build(touching.free(plate, 1.0))
@@ -363,7 +363,7 @@ def test_a_robot_without_mass_is_counted_in_nbad():
 @needs_robots
 @pytest.mark.parametrize("make", [boxes, quadruped])
 def test_robots_that_diverge_in_contact_do_not_disturb_the_others(make):
-    """The robots use the same memory, one after the other."""
+    """The robots are computed one after another in the same memory."""
     m = make()
     b = rb.Batch(m, 6, nthread=1)
     if make is quadruped:

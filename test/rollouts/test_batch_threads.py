@@ -28,7 +28,7 @@ def helpers():
 
 
 def ended(before):
-    """Wait a while; return whether all threads except the given threads have ended."""
+    """Wait up to 5 s; return whether all threads but those in `before` have ended."""
     for _ in range(500):
         if set(helpers()) <= set(before):
             return True

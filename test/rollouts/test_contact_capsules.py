@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Capsules on planes in lanes: a Batch moves as rb.step moves each robot."""
+"""Capsules on planes in lanes: a Batch moves robots as rb.step moves each of them."""
 
 import numpy as np
 import pytest
@@ -15,7 +15,7 @@ LYING = (0.0, np.pi / 2, 0.0)
 
 
 def rod(ground=None, pose=None, friction=0.8, inertia=0.02):
-    """Return a capsule on three slides and three hinges, so that it slides, spins and rolls."""
+    """Return the Model of a capsule on three slides and three hinges, on a plane or `ground`."""
     system = rb.SystemBuilder("rod", base="world")
     system.obstacle("ground", ground or rb.Plane(), origin=pose or rb.pose(), friction=friction)
     parent = "world"
@@ -34,7 +34,8 @@ def rod(ground=None, pose=None, friction=0.8, inertia=0.02):
         parent = name
     system.geometry("skin", parent, rb.Capsule(0.03, 0.2), origin=rb.pose(rpy=LYING))
     m = rb.build(system)
-    return m.replaced(dof_armature=np.where(np.arange(6) < 3, 0.0, inertia))  # it prolongs a spin
+    # this makes spins last longer
+    return m.replaced(dof_armature=np.where(np.arange(6) < 3, 0.0, inertia))
 
 
 def thrown(m, number=32, seed=0, spin=3.0, threads=0):
@@ -47,7 +48,10 @@ def thrown(m, number=32, seed=0, spin=3.0, threads=0):
 
 
 def compared(b, steps, every=4):
-    """Return the largest error of a step, and shares: of 0, 1, 2 contacts, and of engine steps."""
+    """Return the largest error of a step, and shares of all steps.
+
+    The shares are those with 0, 1, 2 contacts (3,), and those that the engine computed.
+    """
     worst, engine, ends = 0.0, 0.0, np.zeros(3)
     for n in range(steps):
         if n % every == 0:
@@ -65,8 +69,8 @@ def compared(b, steps, every=4):
     [(None, 0.8, 0.1), (SLANTED, 0.3, 0.6)],
     ids=["flat", "slanted"],
 )
-def test_rods_that_slide_spin_and_roll_step_as_the_engine(pose, friction, most):
-    """Rods slide, spin and roll; a rod that also spins about another axis does not lie flat."""
+def test_rods_that_slide_and_spin_step_as_in_the_engine(pose, friction, most):
+    """Some rods lie flat on two contacts, and others touch at one end."""
     b = thrown(rod(pose=pose, friction=friction))
     assert b.specialized
     worst, (_, one, two), engine = compared(b, 400)
@@ -78,7 +82,7 @@ def test_rods_that_slide_spin_and_roll_step_as_the_engine(pose, friction, most):
 
 
 def test_friction_of_a_line_slows_a_spin():
-    """A rod of length L with the weight m g spins down at mu m g L / 4 over its inertia."""
+    """A spinning rod of length L is slowed by the torque mu m g L / 4."""
     m = rod()
     b = rb.Batch(m, 2)
     b.qpos[:, 2] = 0.03 - 1e-9
@@ -122,7 +126,7 @@ def test_the_bits_of_a_rod_do_not_depend_on_other_rods_or_threads():
 
 
 def test_memory_of_spin_passes_through_a_data():
-    """A robot that continues from its Data makes the same next step as in lanes."""
+    """rb.step of a robot's Data gives the same next step as the Batch."""
     m = rod()
     b = thrown(m, spin=6.0)
     b.step(nstep=150)
@@ -179,7 +183,7 @@ def test_only_capsules_at_the_ends_of_a_robot_have_points():
     assert len(balls.guarded) == 3
 
 
-def test_capsules_on_terrain_take_the_engine():
+def test_capsules_on_terrain_are_computed_by_the_engine():
     field = terrain(rough(0.02)).shape
     b = thrown(rod(field), number=2)
     assert not b.specialized

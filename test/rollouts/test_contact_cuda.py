@@ -21,14 +21,14 @@ COUNTS = ("nbad", "diverged", "nunsolved", "ndropped")
 
 
 def copied(b):
-    """Return the same robots on a GPU."""
+    """Return a Batch of the same robots on a GPU."""
     g = rb.Batch(b.model, b.nsim, device="cuda")
     g.qpos, g.qvel = b.qpos, b.qvel
     return g
 
 
 def assert_same_memory(b, g):
-    """Compare the contacts that robots remember."""
+    """Assert that all robots have equal Data in both Batches, with remembered contacts."""
     for k in range(b.nsim):
         d, e = b.get_data(k), g.get_data(k)
         assert d.buffer.tobytes() == e.buffer.tobytes(), k
@@ -61,7 +61,7 @@ def test_a_finger_with_friction_and_a_limit_has_the_bits_of_a_batch(gpu):
 
 
 def test_steps_of_the_engine_are_done_on_the_host(gpu):
-    """The engine computes different steps for each robot, for some robots two steps in a row."""
+    """The engine computes some steps of each robot, sometimes two steps in a row."""
     b = thrown(rod(), number=24)
     g, taken, twice = copied(b), np.zeros(24, bool), False
     for _ in range(200):
@@ -77,11 +77,11 @@ def test_steps_of_the_engine_are_done_on_the_host(gpu):
     assert_same_memory(b, g)
 
 
-def test_chosen_robots_resets_parameters_forces_and_outputs(gpu):
+def test_chosen_robots_resets_parameters_forces_and_outputs_have_the_bits_of_a_batch(gpu):
     b = thrown(rod(), number=24)
     g, rng = copied(b), np.random.default_rng(1)
     b.step(nstep=60), g.step(nstep=60)
-    for name in ("body_mass", "opt.gravity"):  # the memory of friction stays
+    for name in ("body_mass", "opt.gravity"):  # this keeps the memory of friction
         own = b.expand(name)
         own *= rng.uniform(0.9, 1.1, own.shape)
         g.expand(name)
@@ -102,7 +102,7 @@ def test_chosen_robots_resets_parameters_forces_and_outputs(gpu):
     assert_same_memory(b, g)
 
 
-def test_a_diverged_robot_does_not_go_to_the_engine_repeatedly(gpu):
+def test_a_diverged_robot_is_not_given_to_the_engine_again_and_again(gpu):
     b = rb.Batch(finger(), 8)
     b.qpos[:, 0] = 0.06
     g = copied(b)
@@ -113,7 +113,7 @@ def test_a_diverged_robot_does_not_go_to_the_engine_repeatedly(gpu):
 
 
 def test_robots_continue_after_ctrl_c(gpu, monkeypatch):
-    """Each robot has done some steps, as its time shows, and goes on with the same bits."""
+    """After Ctrl-C each robot's time shows how many steps it has done."""
     b = thrown(rod(), number=24)
     g, run, calls = copied(b), Cpu.run, []
 
@@ -171,7 +171,7 @@ def test_contact_without_code_for_a_gpu_is_refused(make, reason, gpu):
 
 
 def test_contact_with_32_bit_floats_is_refused(gpu):
-    """The solution of contact forces has a tolerance of 1e-9."""
+    """Contact forces are solved to a tolerance of 1e-9, below the precision of 32-bit floats."""
     with refused(rb.ParameterError, "bad-argument") as found:
         rb.Batch(finger(), 2, device="cuda", dtype=np.float32)
     assert "float64 for a Model with contact" in str(found.value)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Spheres on height fields in lanes: a Batch moves as rb.step moves each robot."""
+"""Spheres on height fields in lanes: a Batch moves robots as rb.step moves each of them."""
 
 import numpy as np
 import pytest
@@ -25,7 +25,7 @@ def terrain(heights, pose=None):
 
 
 def walker(ground, box=False):
-    """Return a sphere on three slides and two hinges, so that it rolls; a box can be around it."""
+    """Return the Model of a sphere on three slides and two hinges, inside a box if `box`."""
     system = rb.SystemBuilder("walker", base="world")
     system.obstacle(ground.name, ground.shape, origin=ground.origin, friction=0.8)
     parent = "world"
@@ -53,7 +53,7 @@ def thrown(m, number=32, seed=0, speed=0.7):
 
 
 def worst_error(b, steps, every=5):
-    """Return the largest error of a step, and the share of the steps that the engine computed."""
+    """Return the largest error of a step, and the share of steps that the engine computed."""
     worst, engine = 0.0, 0.0
     for n in range(steps):
         if n % every == 0:
@@ -69,7 +69,7 @@ def worst_error(b, steps, every=5):
     [(0.0, rb.pose()), (0.02, rb.pose((0.1, -0.2, 0.0), rpy=(0.1, -0.15, 0.7)))],
     ids=["hills", "slanted"],
 )
-def test_spheres_on_terrain_step_as_the_engine(noise, pose):
+def test_spheres_on_terrain_step_as_in_the_engine(noise, pose):
     b = thrown(walker(terrain(rough(noise), pose)))
     assert b.specialized
     worst, engine = worst_error(b, 400, every=8)
@@ -80,7 +80,7 @@ def test_spheres_on_terrain_step_as_the_engine(noise, pose):
 
 
 @needs_robots
-def test_a_trot_on_terrain_steps_as_the_engine():
+def test_a_trot_on_terrain_steps_as_in_the_engine():
     m = go2(obstacles=(terrain(rough(0.02)),))
     b, phase = batch(m, 32)
     assert b.specialized
@@ -113,7 +113,7 @@ def test_inner_edges_of_flat_terrain_have_no_effect():
 
 
 def test_a_robot_whose_other_geometry_touches_terrain_runs_on_the_engine():
-    """While the box hits hills that the sphere does not reach, the bits equal the engine's."""
+    """While the box touches hills, the robot has the bits of rb.step."""
     b, hits = thrown(walker(terrain(rough(0.0, hills=0.25)), box=True), number=32), 0
     assert b.specialized
     b.qpos[:, 2] += 0.2
@@ -137,7 +137,7 @@ def test_the_bits_on_terrain_do_not_depend_on_other_robots_or_threads():
     for number, threads, first in ((24, 1, 0), (24, 3, 0), (9, 2, 5)):
         b = rb.Batch(m, number, threads)
         b.qpos[:], b.qvel[:] = (each[first : first + number] for each in starts)
-        b.qvel[2, 0] = np.nan  # robots that diverge change no other robot
+        b.qvel[2, 0] = np.nan  # a robot that diverges must not change others
         b.step(nstep=300)
         assert b.diverged.sum() == 1
         k = 12 - first
@@ -173,8 +173,9 @@ def test_a_sphere_next_to_the_terrain_falls():
 @pytest.mark.parametrize(
     ("module", "name", "wrong"),
     [
-        (fields.Face, "_to_sides", lambda _: 1.0),  # edges of the triangle
-        (fields.Face, "_distances", lambda _: (0.0, 1.0)),  # triangles that rise above the plane
+        (fields.Face, "_to_sides", lambda _: 1.0),  # as if triangles had no edges
+        # as if no triangle rose above the plane
+        (fields.Face, "_distances", lambda _: (0.0, 1.0)),
     ],
     ids=["edges", "valleys"],
 )

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Contact in lanes: a Batch of robots with spheres as feet moves as rb.step moves each robot."""
+"""Contact in lanes: a Batch moves robots with spheres as feet as rb.step moves each of them."""
 
 import functools
 import re
@@ -13,11 +13,11 @@ from support.robots import find, needs_robots
 import rbdyn_ros as rb
 from rbdyn_ros.rollouts.contact import check, newton, places
 
-#: Error of the forces of a step, as a share of the largest force. The engine's solver ends at an
-#: error of 5e-7; in a joint errors of several contacts, dry friction and limits add up.
+#: Allowed error of the forces in a step, as a share of the largest force. The engine's solver
+#: stops at an error of 5e-7, and errors of contacts, dry friction and limits add up in a joint.
 SAME = 2e-5
 
-#: Passes of the solver after which the engine softens contacts: its step then has another law.
+#: After this many iterations the engine softens contacts, so its step has another contact law.
 SOFTER = 60
 
 SIGNS = {"FL": 0.0, "FR": 0.5, "RL": 0.5, "RR": 0.0}
@@ -25,7 +25,7 @@ STAND = np.array([0.0, 0.8, -1.5])
 
 
 def go2(obstacles=None, **more):
-    """Return a Go2 whose feet are the spheres of its description."""
+    """Return the Model of a Go2 with spheres as feet; `more` replaces fields."""
     path = find("go2.urdf")
     foot = r'<mesh filename="[^"]*foot_convex.stl" />'
     text, number = re.subn(foot, '<sphere radius="0.022"/>', path.read_text())
@@ -39,7 +39,7 @@ def go2(obstacles=None, **more):
 
 
 def legs(m):
-    """Return the dofs of the legs (4, 3)."""
+    """Return the dofs (4, 3) of the legs."""
     names = ("{}_hip_joint", "{}_thigh_joint", "{}_calf_joint")
     return np.array([[m.jnt_dofadr[m.jnt_id(n.format(leg))] for n in names] for leg in SIGNS])
 
@@ -52,7 +52,7 @@ def standing(m, height=0.0):
 
 
 def trotting(m, qpos, t, phase):
-    """Return, for each robot, spring forces that make diagonal legs swing alternately."""
+    """Return the forces (n, nv) of springs that swing diagonal legs in turn."""
     found = np.zeros((len(qpos), m.nv))
     for dofs, shift in zip(legs(m), SIGNS.values(), strict=True):
         turn = 2.0 * np.pi * (2.0 * t + phase + shift)
@@ -64,7 +64,7 @@ def trotting(m, qpos, t, phase):
 
 
 def finger(mass=1.0, plane=None, friction=0.8, **joints):
-    """Return a sphere at the end of two links, held by a plane and gravity."""
+    """Return the Model of a sphere at the end of two links, above a plane."""
     system = rb.SystemBuilder("finger", base="world")
     system.obstacle("plane", rb.Plane(), origin=plane or rb.pose(), friction=friction)
     system.body("link", rb.shapes.capsule(0.02, 0.4, mass=mass))
@@ -78,9 +78,9 @@ def finger(mass=1.0, plane=None, friction=0.8, **joints):
 
 
 def one_step_errors(b):
-    """Step a Batch, and each robot by rb.step; return errors as shares of the largest force.
+    """Step a Batch, and each robot by rb.step; return the errors as shares of the largest force.
 
-    Robots for which the engine used softer contacts are left out.
+    Robots for which the engine softened contacts are left out.
     """
     datas = [b.get_data(k) for k in range(b.nsim)]
     for d in datas:
@@ -97,7 +97,7 @@ def one_step_errors(b):
 
 
 def by_engine(b):
-    """Return whether the engine moved each robot in the last step."""
+    """Return, for each robot, whether the engine computed its last step."""
     return b._device.friction.grip[-1] != 0.0
 
 
@@ -115,7 +115,7 @@ def batch(m, nsim, seed=0, **more):
 
 
 @needs_robots
-def test_hundreds_of_trotting_robots_step_as_the_engine():
+def test_hundreds_of_trotting_robots_step_as_in_the_engine():
     m = shared()
     b, phase = batch(m, 256)
     assert b.specialized
@@ -133,7 +133,7 @@ def test_hundreds_of_trotting_robots_step_as_the_engine():
     assert np.median(found) < 1e-9
     assert 0 < engine < 0.05 * 400 * 256
     assert not b.diverged.any()
-    assert b.nunsolved.sum() < 3  # of 102,400 steps; the engine alone has about as many
+    assert b.nunsolved.sum() < 3  # in 102,400 steps; the engine alone has about as many
     assert b.ndropped.sum() == 0
     assert (b.qpos[:, 2] > 0.2).all()
 
@@ -178,8 +178,7 @@ def test_joints_with_friction_step_in_lanes_as_in_the_engine(integrator):
 
 @needs_robots
 def test_a_foot_with_two_solutions_of_coulombs_law_has_the_solution_of_the_engine():
-    """With 0.8 |G_tn| > G_nn a standing leg may also lift off: both solutions satisfy Coulomb's
-    law.
+    """With 0.8 |G_tn| > G_nn Coulomb's law has two solutions: the leg stands, or it lifts off.
 
     In the engine the friction of the last step keeps a foot on the ground during the search for
     its normal force. Lanes without this friction lifted two of the feet.
@@ -206,7 +205,7 @@ def test_a_foot_with_two_solutions_of_coulombs_law_has_the_solution_of_the_engin
 
 
 def hopping(seed, number=8):
-    """Return one-legged robots, and their forces after a number of steps."""
+    """Return a Batch of one-legged robots, and a function that returns their forces in a step."""
     rng = np.random.default_rng(seed)
     system = rb.SystemBuilder("hopper", base="world").floor(friction=1.5)
     system.body("trunk", rb.shapes.box((0.3, 0.2, 0.1), mass=rng.uniform(1.0, 6.0)))
@@ -241,7 +240,7 @@ def hopping(seed, number=8):
 
 
 def hopped(seed, steps):
-    """Return the largest error of a step, and the share of the steps that the engine did."""
+    """Return the largest error of a step, and the share of steps that the engine computed."""
     b, forces = hopping(seed)
     worst, engine = 0.0, 0.0
     for n in range(steps):
@@ -252,20 +251,20 @@ def hopped(seed, steps):
 
 
 @pytest.mark.parametrize("seed", [4, 5])
-def test_a_leg_that_can_jam_steps_as_the_engine(seed):
-    """In some steps the foot both sticks and slips by Coulomb's law, with other normal forces."""
+def test_a_leg_that_can_jam_steps_as_in_the_engine(seed):
+    """In some steps Coulomb's law has two solutions: the foot sticks, or it slips."""
     worst, engine = hopped(seed, 300)
     assert worst < SAME
     assert engine < 0.1
 
 
-def test_a_jam_in_lanes_fails_the_comparison(monkeypatch):
+def test_jams_that_lanes_do_not_detect_fail_the_comparison(monkeypatch):
     monkeypatch.setattr(check, "_jams", lambda shelf, graph, pairs: graph.constant(0.0))  # noqa: ARG005
     assert hopped(4, 300)[0] > 0.1
 
 
 @needs_robots
-def test_a_falling_robot_uses_the_engine_when_its_body_touches():
+def test_a_falling_robot_uses_the_engine_when_its_body_touches_the_floor():
     m = shared()
     b, _ = batch(m, 8)
     taken = np.zeros(8, bool)
@@ -295,7 +294,7 @@ def test_the_bits_of_a_robot_do_not_depend_on_other_robots_or_threads():
 
 
 def no_numbers(A, right, order):
-    """Return NaN, as a singular matrix would give."""
+    """Return NaN for each unknown, as for a singular matrix."""
     zero = right[0] * 1e-300 * 1e-300
     return np.array([zero / zero for _ in right], object)
 
@@ -322,13 +321,13 @@ def test_lanes_that_do_not_converge_have_the_bits_of_the_engine(monkeypatch, nam
 
 
 def slanted():
-    """Return the finger on a slope. On a rougher slope it jams: the law has several solutions."""
+    """Return the Model of the finger on a slope that is too smooth to jam it."""
     return finger(plane=rb.pose((0.0, 0.0, 0.0), rpy=(0.2, 0.3, 0.4)), friction=0.3)
 
 
 @pytest.mark.parametrize("number", [6, pytest.param(16, marks=pytest.mark.nightly)])
 @pytest.mark.parametrize("make", [finger, slanted])
-def test_a_tip_that_touches_and_leaves_steps_as_the_engine(make, number):
+def test_a_tip_that_touches_and_leaves_steps_as_in_the_engine(make, number):
     m = make()
     b = rb.Batch(m, number)
     b.qpos[:, 0] = np.linspace(0.02, 0.2, number)
@@ -345,7 +344,7 @@ def test_a_tip_that_touches_and_leaves_steps_as_the_engine(make, number):
 
 
 def hopper(mass):
-    """Return a ball on a vertical slide."""
+    """Return the Model of a ball on a vertical slide above a floor."""
     system = rb.SystemBuilder("hopper", base="world").floor()
     system.body("ball", rb.shapes.sphere(0.05, mass=mass))
     system.joint("slide", "prismatic", "world", "ball", axis=(0.0, 0.0, 1.0))
@@ -354,7 +353,7 @@ def hopper(mass):
 
 
 def test_the_acceleration_of_any_geometry_starts_a_search_for_late_contacts():
-    """The engine searches for contacts that begin in a step if a geometry is accelerated a lot.
+    """If any geometry accelerates much, the engine searches for contacts that begin in the step.
 
     The second ball falls onto the floor within the step, by gravity alone.
     """
@@ -376,8 +375,8 @@ def test_the_acceleration_of_any_geometry_starts_a_search_for_late_contacts():
 
 @pytest.mark.parametrize("mass", [1e-3, 2.0, 1e3])
 def test_a_ball_at_rest_carries_its_weight(mass):
-    """The ball rests at the depth 2 g h^2 / 3e4, because a step removes half of a depth, with
-    slope 3e4 m / h.
+    """The ball rests at the depth 2 g h^2 / 3e4, because each step removes half of the depth with
+    the slope 3e4 m / h.
     """
     m = hopper(mass)
     b = rb.Batch(m, 2)
@@ -399,7 +398,7 @@ def test_a_ball_at_rest_carries_its_weight(mass):
 )
 @needs_robots
 def test_a_wrong_contact_law_fails_the_comparison(monkeypatch, module, name, wrong):
-    """With a wrong law a step must differ from the engine's, so the tests above can fail."""
+    """This shows that the tests above would detect a wrong law."""
     monkeypatch.setattr(module, name, wrong(getattr(module, name)))
     m = go2()
     b, phase = batch(m, 16)
@@ -494,7 +493,7 @@ def test_a_step_allocates_nothing():
         b.step()
     now, _ = tracemalloc.get_traced_memory()
     tracemalloc.stop()
-    assert now < 20_000  # [bytes], which Python itself uses in 50 calls
+    assert now < 20_000  # bytes; Python itself allocates less in 50 calls
 
 
 def boxed():

@@ -67,7 +67,7 @@ def test_the_error_without_a_gpu_names_the_reason(m, monkeypatch):
 
 
 def pair(m, **more):
-    """Return the same robots on both devices."""
+    """Return two Batches of the same robots, on the CPU and on a GPU."""
     b, g = rb.Batch(m, N, nthread=1), rb.Batch(m, N, device="cuda", **more)
     b.qpos, b.qvel = starts(m, N)
     b.qfrc_applied = light_forces(m, (N,))
@@ -83,7 +83,7 @@ def test_a_gpu_has_the_bits_of_the_cpu(floating, gpu):
         each.step()
         each.step(nstep=9)
         each.step([3, 5, 1], 2)
-        each.qfrc_applied[:, 0] += 0.5  # the array of forces is live
+        each.qfrc_applied[:, 0] += 0.5  # a write takes effect at the next step
         each.step(each.time > 0.0105)
         each.reset([0, 2])
         each.step()
@@ -107,7 +107,7 @@ def test_a_gpu_has_the_bits_of_the_cpu_for_robots(name, gpu):
 
 @pytest.mark.parametrize("longest", [cuda_code.LONGEST_FUNCTION, 0])
 def test_a_gpu_uses_parameters_forces_and_outputs_of_each_robot(m, longest, gpu, monkeypatch):
-    """The tested functions include functions that are cut into blocks."""
+    """In one case all functions are cut into blocks."""
     monkeypatch.setattr(cuda, "LONGEST_FUNCTION", longest)
     monkeypatch.setattr(cuda_code, "BLOCK", 150)
     b, g = pair(m)
@@ -176,8 +176,8 @@ def implicit():
 
 
 @pytest.mark.parametrize("make", [contact, implicit])
-def test_models_without_gpu_code_are_refused_by_name(make):
-    """The check comes before compilation, so it also works without a GPU."""
+def test_models_without_gpu_code_are_refused_before_compilation(make):
+    """The check needs no GPU."""
     with refused(rb.ModelError, "not-traceable"):
         kernels_of(make(), {}, ("qfrc_applied",), np.dtype(np.float64))
 

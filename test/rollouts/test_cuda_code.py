@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""nvcc compiles GPU code. For its bits see test_cuda_batch.py."""
+"""nvcc compiles the GPU code; test_cuda_batch.py tests its bits."""
 
 import functools
 import re
@@ -52,4 +52,4 @@ def test_a_function_too_long_for_nvcc_is_cut_into_blocks(tmp_path):
         memory = re.search(r"(\d+) bytes stack frame", text)
         registers = re.search(r"Used (\d+) registers", text)
         found.append(cuda_code.gave_up(int(registers[1]), int(memory[1])))
-    assert not found[-1]  # with long functions nvcc may also succeed
+    assert not found[-1]  # nvcc may also succeed with long functions

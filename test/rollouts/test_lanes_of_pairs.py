@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Pairs of a robot's own spheres and capsules in lanes: a Batch moves as rb.step does."""
+"""Pairs of a robot's spheres and capsules in lanes: a Batch moves robots as rb.step does."""
 
 import numpy as np
 import pytest
@@ -14,7 +14,7 @@ TIPS = {"ball": rb.Sphere(0.03), "rod": rb.Capsule(0.02, 0.06), "box": rb.Box((0
 
 
 def gripper(tips, floor=False):
-    """Return two fingers of two joints on a palm that rotates, or hops on a ball."""
+    """Return the Model of two fingers on a palm, which rotates, or with a floor hops on a ball."""
     system = rb.SystemBuilder("gripper", base="world")
     if floor:
         system.floor()
@@ -41,7 +41,7 @@ def gripper(tips, floor=False):
 
 
 def grasping(b, n, phase):
-    """Return the forces of springs that close and open the fingers and rub the tips."""
+    """Return the forces (n, nv) of springs that close and open the fingers and rub the tips."""
     q, found = b.qpos, np.zeros(b.qvel.shape)
     bend = 0.8 + 0.6 * np.sin(0.03 * n + phase)
     for k, wanted in ((1, bend), (3, -bend)):
@@ -59,7 +59,10 @@ def started(m, number=24, threads=0, seed=0):
 
 
 def compared(b, phase, steps, every=3):
-    """Return the largest error of a step, the mean number of contacts, and the engine's share."""
+    """Return the largest error of a step, the mean number of contacts, and the engine's share.
+
+    The last number is the share of steps that the engine computed.
+    """
     worst, contacts, engine = 0.0, 0.0, 0.0
     for n in range(steps):
         b.qfrc_applied[:] = grasping(b, n, phase)
@@ -74,7 +77,7 @@ def compared(b, phase, steps, every=3):
 
 
 @pytest.mark.parametrize("tips", [("ball", "ball"), ("ball", "rod"), ("rod", "rod")])
-def test_fingers_that_touch_each_other_step_as_the_engine(tips):
+def test_touching_fingers_step_as_in_the_engine(tips):
     b, phase = started(gripper(tips))
     assert b.specialized
     worst, contacts, engine = compared(b, phase, 450)
@@ -84,7 +87,7 @@ def test_fingers_that_touch_each_other_step_as_the_engine(tips):
     assert b.nunsolved.sum() == 0
 
 
-def test_a_robot_that_stands_and_grasps_steps_as_the_engine():
+def test_a_robot_that_stands_and_grasps_steps_as_in_the_engine():
     m = gripper(("ball", "rod"), floor=True)
     assert [m.geom_names[p.geom] for p in touching(m).planes] == ["sole", "tip0"]
     assert len(touching(m).pairs) == 3
@@ -146,7 +149,7 @@ def test_robots_with_their_own_masses_grip_as_in_their_own_models():
     np.testing.assert_allclose(b.qpos[3], one.qpos[0], rtol=0, atol=1e-6)
 
 
-def test_pairs_without_a_point_take_the_engine_when_they_touch(monkeypatch):
+def test_pairs_without_a_point_are_computed_by_the_engine_when_they_touch(monkeypatch):
     from rbdyn_ros.rollouts.contact import points
 
     monkeypatch.setattr(points, "FEW_PAIRS", 0)
@@ -179,8 +182,8 @@ def rolled():
 
 
 @pytest.mark.parametrize("overlooked", [False, True])
-def test_a_pair_that_begins_because_of_the_forces_takes_the_engine(monkeypatch, overlooked):
-    """The tips close a gap of 25 um, 20 um by their velocity and the rest by acceleration."""
+def test_a_contact_that_forces_cause_within_a_step_needs_the_engine(monkeypatch, overlooked):
+    """The velocity closes 20 um of a gap of 25 um, and the acceleration closes the rest."""
     if overlooked:
         monkeypatch.setattr(check, "near_pairs", lambda *_: [0.0])
     m = gripper(("ball", "ball"), floor=True)
@@ -206,7 +209,7 @@ def test_a_pair_that_begins_because_of_the_forces_takes_the_engine(monkeypatch, 
         (slabs, "the contact of 'left_skin' with 'right_skin', which are on two trees, runs only"),
     ],
 )
-def test_a_batch_names_the_pair_that_takes_the_engine(make, reason):
+def test_a_batch_names_the_pair_that_needs_the_engine(make, reason):
     b = rb.Batch(make(), 2)
     assert not b.specialized
     assert reason in repr(b)

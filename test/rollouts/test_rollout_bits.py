@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Specialised steps and rollouts give the same bits; built-in values do not change them."""
+"""Specialised steps and rollouts give the same bits, with and without symbolic parameters."""
 
 import functools
 
@@ -15,7 +15,8 @@ from rbdyn_ros.share import bundled_robot
 
 ROBOTS, NSTEP = 19, 2  # not a multiple of any vector width
 
-#: Models and integrators: all joint types, couplings, springs, limits, friction, kinds of steps.
+#: Models and integrators. Together they have all joint types, couplings, springs, limits and
+#: friction.
 CASES = {
     "floating arm": "implicit_damping",
     "library": "implicit_damping",
@@ -44,7 +45,7 @@ def loaded(name):
 
 @pytest.fixture(params=CASES)
 def robots(request):
-    """Return a Model, and rows of positions, velocities and forces."""
+    """Return a Model, and qpos, qvel and forces with a row for each of ROBOTS robots."""
     m = loaded(request.param).replaced()
     m.opt.integrator = CASES[request.param]
     rows = specialised.random_data(m, ROBOTS, seed=25)
@@ -53,14 +54,14 @@ def robots(request):
 
 @pytest.fixture
 def arm():
-    """Return a floating arm, and rows of positions, velocities and forces."""
+    """Return a floating arm, and qpos, qvel and forces with a row for each of ROBOTS robots."""
     m = loaded("floating arm").replaced()
     rows = specialised.random_data(m, ROBOTS, seed=26)
     return m, *(np.array([getattr(d, name) for d in rows]) for name in STATE)
 
 
 def stepped(s, qpos, qvel, forces):
-    """Return qpos and qvel after steps of the one-robot code, with forces (n, steps, nv)."""
+    """Step each robot by the one-robot code with forces (n, steps, nv); return qpos and qvel."""
     after = []
     for q, v, rows in zip(qpos, qvel, forces, strict=True):
         d = rb.make_data(s.model)
@@ -81,7 +82,7 @@ def assert_same_bits(found, s, qpos, qvel, forces):
 
 
 def test_a_rollout_has_the_bits_of_steps(robots):
-    """Code without forces omits their products, but still gives the same bits."""
+    """Code for robots without forces leaves out operations, but gives the same bits."""
     m, qpos, qvel, forces = robots
     s = rb.specialize(m)
     free = rollout(m, qpos, qvel, nstep=NSTEP)
@@ -102,7 +103,7 @@ def test_every_lane_of_a_rollout_has_the_bits_of_steps(arm, monkeypatch):
 
 @pytest.mark.parametrize("law", [rb.PDPolicy, rb.ComputedTorquePolicy])
 def test_a_law_changes_no_bit_of_the_step(arm, law):
-    """Law and step share operations, but the law does not change the rounding of the step."""
+    """Law and step share operations, which does not change the rounding of the step."""
     m, qpos, qvel, _ = arm
     reference = np.concatenate([qpos[::-1], qvel], axis=1)[:, None]
     found = rollout(m, qpos, qvel, reference, nstep=1, policy=law(5.0, 1.0),

@@ -18,7 +18,7 @@ BOTH = pytest.mark.parametrize("specialize", [True, False])
 
 
 def rolled(m, rows=slice(None), **more):
-    """Return the outputs of some of NBATCH robots with different inputs."""
+    """Return the Rollout of some of NBATCH robots, which all have different inputs."""
     qpos, qvel = starts(m, NBATCH)
     mass = m.body_mass * np.random.default_rng(2).uniform(0.8, 1.2, (NBATCH, 1))
     policy = PDGravityPolicy(np.linspace(5.0, 20.0, NBATCH)[rows, None], 1.0)
@@ -59,20 +59,20 @@ def test_bits_do_not_depend_on_the_batch(specialize, rows):
 def test_bits_do_not_depend_on_the_size_of_pieces(specialize, monkeypatch):
     m = robot("arm")
     expected = rolled(m, specialize=specialize)
-    # pieces of one step, of some steps of a block, and of all steps
+    # a piece is one step, some steps of a block, or all steps
     for piece in (1, 4 * 8 * m.nv, 10**9):
         monkeypatch.setattr(module, "PIECE_WORK", piece)
         assert_same(rolled(m, specialize=specialize), expected)
 
 
 @needs_robots
-def test_bits_do_not_depend_on_the_robots_side_by_side(monkeypatch):
+def test_bits_do_not_depend_on_the_number_of_lanes(monkeypatch):
     m = robot("arm")
     expected = rolled(m)
     for width in (1, 2, 4, 8):
         step = functools.partial(LaneStep, width=width)
         monkeypatch.setattr(module, "LaneStep", step)
-        assert_same(rolled(m.replaced()), expected)  # another Model drops earlier results
+        assert_same(rolled(m.replaced()), expected)  # a new Model has no stored code
 
 
 @needs_robots
@@ -96,7 +96,7 @@ def test_bits_do_not_depend_on_neighbours_that_diverge(specialize):
 
 @needs_robots
 def test_specialised_and_generic_code_count_a_massless_robot_in_nbad():
-    """Every step counts every dof without inertia once."""
+    """Each step counts each dof without inertia once."""
     m = robot("arm").replaced(dof_armature=np.zeros(6))
     mass = np.concatenate([[m.body_mass], [0.0 * m.body_mass]])
     inertia = np.stack([m.body_fullinertia, 0.0 * m.body_fullinertia])

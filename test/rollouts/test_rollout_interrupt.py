@@ -7,8 +7,8 @@ import sys
 import pytest
 from support.robots import find, needs_robots
 
-#: The steps would take minutes. A thread sends the signal once the loop runs. A rollout that
-#: ignores the signal exceeds the limit below.
+#: The rollout would take minutes. A thread sends the signal once the loop runs. If the rollout
+#: ignores the signal, the test exceeds the timeout below.
 SCRIPT = """
 import os, signal, sys, threading
 import numpy as np

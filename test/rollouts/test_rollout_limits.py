@@ -12,7 +12,7 @@ INERTIA, TORQUE, HIGH = 4e-4, 3.3, 1.0
 
 
 def light(*limits):
-    """Return light joints on one base, with limits [rad]."""
+    """Return the Model of light joints on one base, with these limits [rad]."""
     system = rb.SystemBuilder("light")
     link = rb.Inertial(1e-9, inertia=(INERTIA, INERTIA, INERTIA, 0.0, 0.0, 0.0))
     for k, limit in enumerate(limits or (rb.Limit(-1.0, HIGH),)):
@@ -29,7 +29,7 @@ def pressed(m, specialize=True, torque=TORQUE, nbatch=1):
 
 @pytest.mark.parametrize("timestep", [1e-3, 2e-4])
 def test_a_joint_driven_into_its_limit_stays_near_it(timestep):
-    """With a time constant of 20 ms the joint would pass its limit by 3.3 rad."""
+    """If the limit had a time constant of 20 ms, the joint would pass it by 3.3 rad."""
     m = light()
     m.opt.timestep = timestep
     with warnings.catch_warnings():
@@ -46,8 +46,8 @@ def test_a_joint_driven_into_its_limit_stays_near_it(timestep):
 
 
 @pytest.mark.parametrize("integrator", ["euler", "rk4", "implicit_damping"])
-def test_a_joint_far_beyond_its_limit_is_named(integrator):
-    """With explicit damping limits stay soft."""
+def test_a_warning_names_a_joint_far_beyond_its_limit(integrator):
+    """Limits stay soft with explicit damping, so a tenth of the torque suffices."""
     m = light(rb.Limit(-1.0, 1.0), rb.Limit(-1.0, 100.0))
     m.opt.integrator = integrator
     torque = 10.0 * TORQUE if integrator == "implicit_damping" else TORQUE
@@ -59,7 +59,7 @@ def test_a_joint_far_beyond_its_limit_is_named(integrator):
         assert exact.qpos[0, -1, 0] == pytest.approx(1.0, abs=1e-5)
         soft = m.replaced(jnt_solref=np.array([[0.02, 1.0]] * 2))
         soft.opt.integrator = integrator
-        pressed(soft, torque=torque)  # there is no warning
+        pressed(soft, torque=torque)  # this does not warn
 
 
 def test_a_batch_warns_once_about_a_joint_beyond_its_limit():

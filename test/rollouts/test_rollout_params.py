@@ -19,8 +19,8 @@ NBATCH, NSTEP = 5, 8
 BOTH = pytest.mark.parametrize("specialize", [True, False])
 OUTPUTS = ("qpos", "qvel", "xipos", "subtree_com", "energy")
 
-#: Tolerances as shares of the largest entry, for specialised and generic code: with a payload the
-#: masses of a subtree can be added in another order.
+#: Tolerance as a share of the largest entry, because with a payload the masses of a subtree may be
+#: added in another order.
 TOLERANCE = 1e-11
 
 
@@ -33,7 +33,7 @@ def assert_alike(found, expected):
 
 
 def compared(m, models, params, specialize):
-    """Compare robots with parameters with a loop over Models; return the rollout."""
+    """Assert that robots with parameters move like these Models in a loop; return the Rollout."""
     qpos, qvel = starts(m, NBATCH)
     ctrl = light_forces(m, (NBATCH, NSTEP))
     expected = looped(models, qpos, qvel, NSTEP, lambda k, n, _: ctrl[k, n])
@@ -188,7 +188,7 @@ def test_impossible_payloads_are_refused(case):
         payload_params(robot("arm"), "tool0", *given)
 
 
-#: Payloads that with_payload refuses: one kilogram without inertia, except for the given values.
+#: Payloads that with_payload refuses: 1 kg without inertia, with these values changed.
 REFUSED = [
     {"mass": -1.0},
     {"mass": 0.0, "inertia": (1.0, 1.0, 1.0, 0.0, 0.0, 0.0)},
@@ -205,7 +205,7 @@ REFUSED = [
 @pytest.mark.parametrize("given", REFUSED)
 @pytest.mark.filterwarnings("error")
 def test_payloads_are_refused_with_the_message_of_with_payload(given):
-    """The message also names the robot, and there is no warning."""
+    """payload_params also names the robot, and does not warn."""
     m = robot("arm")
     first, load = (
         {"mass": 1.0, "com": (0.1, 0.0, 0.0), "inertia": (0.0,) * 6} | x for x in ({}, given)
@@ -239,7 +239,7 @@ def test_payloads_need_a_link_that_moves():
 
 
 def _following_in_the_middle():
-    """Return three sliders, the second of which mimics the first."""
+    """Return the Model of three slides; the second mimics the first."""
     system = rb.SystemBuilder("sliders", base="world")
     for k, name in enumerate("abc"):
         axis = tuple(float(n == k) for n in range(3))
@@ -261,7 +261,7 @@ def test_only_joints_moved_by_forces_may_have_springs():
 
 @BOTH
 def test_parameters_without_effect_are_left_out(specialize):
-    """A cart on a rail along x uses only the first component of gravity."""
+    """Only the first component of gravity matters for a cart on a rail along x."""
     system = rb.SystemBuilder("cart", base="world")
     system.body("cart", rb.Inertial(1.0, rb.Pose(), (0.01, 0.01, 0.01, 0.0, 0.0, 0.0)))
     m = rb.build(system.joint("rail", "prismatic", "world", "cart", axis=(1.0, 0.0, 0.0)))

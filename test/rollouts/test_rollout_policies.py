@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Policies in a rollout equal loops of rb.step with the laws of control or with own formulas."""
+"""Policies in a rollout agree with loops of rb.step with the laws of control or with formulas."""
 
 import numpy as np
 import pytest
@@ -30,7 +30,7 @@ def close(found, expected, names=("qpos", "qvel", "qfrc_applied")):
 
 
 def wanted(m, seed=3):
-    """Return references (NBATCH, NSTEP, nq + 2 nv)."""
+    """Return random references (NBATCH, NSTEP, nq + 2 nv)."""
     rng = np.random.default_rng(seed)
     qpos = np.array([[rb.random_qpos(m, rng) for _ in range(NSTEP)] for _ in range(NBATCH)])
     return np.concatenate([qpos, rng.normal(size=(NBATCH, NSTEP, 2 * m.nv))], axis=2)
@@ -122,7 +122,7 @@ def test_a_law_uses_the_model_and_not_the_parameters_of_robots(specialize):
     found = rolled(m, policy, reference, specialize, params={"body_mass": mass})
     plain = rolled(m, policy, reference, specialize)
     forces = plain.qfrc_applied[:, 0]
-    # the results are equal up to rounding, because the law shares operations with different steps
+    # rounding differs, because the law shares operations with another step
     scale = 1e-12 * np.abs(forces).max()
     np.testing.assert_allclose(found.qfrc_applied[:, 0], forces, rtol=0.0, atol=scale)
     assert np.abs(found.qvel - plain.qvel).max() > 1e-4
@@ -131,7 +131,7 @@ def test_a_law_uses_the_model_and_not_the_parameters_of_robots(specialize):
 @needs_robots
 @BOTH
 def test_computed_torque_in_a_rollout_does_not_compensate_friction(specialize):
-    """In `control`, friction has its own feedforward."""
+    """In `control`, a separate feedforward compensates friction."""
     m = robot("arm")
     rough = m.replaced(dof_frictionloss=np.full(6, 3.0), dof_damping=np.full(6, 2.0))
     forces = [
@@ -181,7 +181,7 @@ def test_a_users_function_may_branch_and_ignore_inputs(specialize):
 @needs_robots
 @BOTH
 def test_a_users_function_is_traced_at_every_call(specialize):
-    """The closure of the policy can have changed, so the function is traced again."""
+    """Variables of the function may have changed between two calls."""
     m, gain = robot("arm"), [1.0]
 
     def law(_, qpos, qvel, reference):
@@ -198,7 +198,7 @@ def test_a_users_function_is_traced_at_every_call(specialize):
 @needs_robots
 @BOTH
 def test_a_users_function_with_memory_is_refused(specialize):
-    """The policy would store a symbol of the trace instead of a number."""
+    """In the trace the object would store a symbol instead of a number."""
 
     class Filter:
         def __init__(self):

@@ -20,7 +20,7 @@ SETTINGS = {"nstep": 20, "every": 10, "outputs": ("qpos", "xpos", "energy"), "pr
 
 
 def arguments(m, count):
-    """Return arguments that all robots share, and arguments with a row for each robot."""
+    """Return the arguments of a rollout; some are shared, some have a row for each robot."""
     rng = np.random.default_rng(2)
     qpos, _ = starts(m, count)
     bodies = m.body_mass * rng.uniform(0.9, 1.1, (count, 1))
@@ -38,7 +38,7 @@ def bits(r):
     return [r.diverged.tobytes(), r.nbad.tobytes(), *(x.tobytes() for x in r.outputs.values())]
 
 
-def test_a_rollout_has_the_bits_of_one_process_though_a_node_dies(cluster, monkeypatch):
+def test_a_rollout_has_the_bits_of_one_process_even_if_a_node_dies(cluster, monkeypatch):
     monkeypatch.setattr(shards, "LEAST", 5)
     m = robot("arm")
     given, settings = arguments(m, 103)

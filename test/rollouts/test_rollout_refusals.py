@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Arguments that rollout refuses before it starts."""
+"""Bad arguments are refused before a rollout starts."""
 
 import numpy as np
 import pytest
@@ -96,7 +96,7 @@ def test_bad_arguments_are_refused(case):
 @needs_robots
 @pytest.mark.parametrize("name", ["ctrl", "qvel0"])
 def test_masked_arrays_with_a_masked_number_are_refused(name):
-    """The number under a mask must not be used."""
+    """A masked number must not be used."""
     hidden = np.ma.masked_array(np.ones(6), mask=[False] * 5 + [True])
     given = {"qpos0": ZERO, "qvel0": ZERO, "nstep": 4} | {name: hidden}
     with refused(rb.ParameterError, "bad-argument", name):
@@ -119,7 +119,7 @@ def test_errors_of_a_users_law_are_reported(specialize):
 def test_outputs_larger_than_the_memory_are_refused():
     with pytest.raises(rb.ParameterError, match=f"{8 * 2 * 2**50 * 6} bytes") as caught:
         rollout(robot("arm"), np.zeros((2, 6)), ZERO, nstep=2**50, outputs=("qpos",))
-    # test/messages.txt cannot contain the text, because the text depends on this machine's memory
+    # test/messages.txt lacks this text, which depends on this machine's memory
     assert (caught.value.code, caught.value.element) == ("bad-argument", "outputs")
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Threads share robots; each step runs once and in order; progress bars and errors work."""
+"""Threads share the robots of a rollout; each step of each robot runs once and in order."""
 
 import functools
 import threading
@@ -17,7 +17,7 @@ from rbdyn_ros.rollouts.pool import Pool
 
 
 class Bar:
-    """A replacement for a progress bar of tqdm."""
+    """A stand-in for a progress bar of tqdm."""
 
     def __init__(self, total):
         self.total, self.n, self.closed = total, 0, False
@@ -62,7 +62,7 @@ def test_every_step_of_every_robot_is_done_once_and_in_order(
 ):
     monkeypatch.setattr(job, "PIECE_WORK", piece)
     monkeypatch.setattr(job, "LaneStep", functools.partial(LaneStep, width=width))
-    m = pendulum.replaced()  # a new Model has no memory
+    m = pendulum.replaced()  # a new Model has no stored code
     qvel = np.random.default_rng(1).uniform(-1.0, 1.0, (nbatch, 1))
     found = rb.rollout(
         m, np.zeros(1), qvel, nstep=nstep, threads=threads, outputs=("time", "qpos")
@@ -99,13 +99,13 @@ def test_an_error_in_another_thread_is_raised_in_the_calling_thread():
     pool = Pool(2, "rollout")
     with pytest.raises(MemoryError, match="for a test"):
         pool.run(piece, 2)
-    pool.run(lambda *_: False, 2)  # the other thread still exists
+    pool.run(lambda *_: False, 2)  # the other thread still works
     pool.close()
 
 
 @pytest.mark.parametrize("error", [KeyboardInterrupt, MemoryError])
 def test_an_error_in_the_calling_thread_waits_until_all_threads_have_stopped(error):
-    """Otherwise other threads would write into freed arrays."""
+    """Other threads must not write into arrays that are already freed."""
     met, steps = threading.Barrier(2), []
 
     def piece(k, words, own):

@@ -13,14 +13,14 @@ from rbdyn_ros.rollouts.rollout import rollout
 
 NBATCH, NSTEP, EVERY = 11, 12, 3
 
-#: Tolerance as a share of the largest entry. A step of specialised code differs from a step of the
-#: engine by up to 1e-12; 12 steps of 1 ms from the same state add little.
+#: Tolerance as a share of the largest entry. A specialised step differs from the engine's by up to
+#: 1e-12, and 12 steps of 1 ms add little to it.
 TOLERANCE = 1e-11
 
 
 @pytest.fixture(scope="module", params=ROBOTS)
 def case(request):
-    """Return a robot, its starts, its forces, and the outputs of a loop of rb.step."""
+    """Return a Model, its starts, its forces, and the results of a loop of rb.step."""
     m = robot(request.param)
     qpos, qvel = starts(m, NBATCH)
     ctrl = light_forces(m, (NBATCH, NSTEP))

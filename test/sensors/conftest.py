@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A fixture of the robot to which the sensor files belong."""
+"""A fixture for the robot whose sensors the files describe."""
 
 import pytest
 
@@ -11,5 +11,5 @@ ARM = "config/robots/seven_dof_arm.urdf"
 
 @pytest.fixture(scope="module")
 def robot():
-    """Return Model and Description of the bundled arm."""
+    """Return the Model and the Description of the bundled arm."""
     return rb.load_urdf(ARM), read(ARM)

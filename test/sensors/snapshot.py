@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Make states like those of the runtime."""
+"""States of a robot like those of the runtime."""
 
 from types import SimpleNamespace
 
@@ -10,9 +10,10 @@ from rbdyn_ros.dynamics.instant import friction_memory
 
 
 def snapshot(m, d=None, tick=0, qacc=None, **given):
-    """Return a state of the robot from a Data, or at rest at qpos0, with replaced fields.
+    """Return a state with the values of `d`, or of the robot at rest at qpos0.
 
-    Without an effort in `given`, the efforts on all dofs cause qacc, by default zero.
+    `given` replaces fields. Without `d`, or with `qacc`, the efforts are those that cause the
+    acceleration qacc, by default zero.
     """
     own = rb.make_data(m)
     for name in ("qpos", "qvel", "xfrc_applied"):

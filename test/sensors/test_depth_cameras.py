@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Compare depth cameras with rays, closed forms and OpenCV's lens; wrong settings are refused."""
+"""Depth cameras agree with rays, closed forms and OpenCV's lens; wrong settings are refused."""
 
 import math
 
@@ -12,7 +12,7 @@ from rbdyn_ros.errors import DescriptionError
 from rbdyn_ros.sensors import ColorSpec, DepthSpec, RangeNoise, read_sensors_text
 from rbdyn_ros.sensors.camera_specs import distorted, undistorted
 
-#: Typical coefficients of calibrations: plumb_bob and the rational model.
+#: Typical coefficients of two lens models, plumb_bob and the rational model.
 LENSES = [
     (-0.28, 0.07, 0.0002, 0.00002, 0.0),
     (0.1, -0.2, 0.001, -0.002),
@@ -21,7 +21,7 @@ LENSES = [
 
 
 def scene():
-    """Return a turning head with a camera along x, in front of a wall, a ball and a floor."""
+    """Return the Model of a turning head with a camera that sees a wall, a ball and a floor."""
     look_along_x = rb.pose((0.1, 0, 0), rpy=(-0.5 * math.pi, 0, -0.5 * math.pi))
     system = (
         rb.SystemBuilder("head", base="world")
@@ -56,7 +56,7 @@ def test_depth_of_a_wall_is_the_same_in_the_whole_picture():
     np.testing.assert_allclose(seen.distance[wall], 3.0, rtol=1e-12)
     assert 0.2 < wall.mean() < 0.9
     assert {seen.names[g] for g in seen.geom.flat} == {"wall", "ball", "floor"}
-    # x is right and y is down: the ball is left of the centre and above it, the floor below
+    # the ball is left of the centre and above it, and the floor is below the centre
     rows, columns = np.nonzero(seen.geom == seen.names.index("ball"))
     assert columns.mean() < 31.5
     assert rows.mean() < 23.5
@@ -213,7 +213,7 @@ def test_a_depth_camera_is_read_from_a_file(robot):
         ("link: hand", "link: base_link", "no-parent", 5),
     ],
 )
-def test_bad_values_in_a_file_are_refused_with_their_line(robot, old, new, code, line):
+def test_the_error_of_a_bad_value_in_a_file_names_its_line(robot, old, new, code, line):
     text = FILE.replace(old, new)
     with refused(DescriptionError, code, "sensor 'eye'") as caught:
         read_sensors_text(text, *robot, period_ns=1_000_000)

@@ -106,7 +106,7 @@ def test_sensors_of_sdf_match_a_sensors_file(tmp_path, in_world):
 
 @pytest.mark.parametrize("relative", ["", "base", "j"])
 def test_a_sensor_of_a_joint_is_in_the_frame_of_the_joint(tmp_path, relative):
-    """The joint is 1 m above the base and rotated by 90 degrees; a body has its joint's frame."""
+    """The joint is 1 m above the base and rotated by 90 degrees; the arm's body has this frame."""
     at = f' relative_to="{relative}"' if relative else ""
     own = f"<pose{at}>0.5 0 0 0 0 0</pose><force_torque><frame>sensor</frame></force_torque>"
     joint = (

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Compare magnetometer, GPS, pose and joint torque sensors on moving robots with closed forms."""
+"""Magnetometer, GPS, pose and joint torque sensors on moving robots agree with closed forms."""
 
 import dataclasses
 import math
@@ -29,7 +29,7 @@ from rbdyn_ros.sensors import (
 from rbdyn_ros.sensors.readings import RADIUS, earth_axes, earth_point, geodetic, geodetic_of_enu
 
 PERIOD = 1_000_000
-#: A lift of 1 m below an arm that turns about a tilted axis, with a tool at its end.
+#: A lift carries an arm of 1 m, which turns about a tilted axis and has a tool at its end.
 CRANE = """<robot name="crane">
   <link name="base"/>
   <joint name="lift" type="prismatic"><origin xyz="0.1 0.2 0.3"/><parent link="base"/>
@@ -61,14 +61,14 @@ def read(robot, specs, **more):
 
 
 def tool():
-    """Return origin and rotation of the tool in closed form."""
+    """Return the position and the Rotation of the tool by the closed form."""
     R = Rotation.from_euler("x", 0.3) * Rotation.from_euler("y", Q[1])
     return np.array([0.1, 0.2, 0.3 + Q[0]]) + R.apply([1.0, 0.0, 0.0]), R * Rotation.from_euler(
         "z", 1.2
     )
 
 
-def test_a_magnetometer_turns_the_field_of_the_earth_into_its_frame(crane):
+def test_a_magnetometer_measures_the_field_of_the_earth_in_its_own_frame(crane):
     field = (21e-6, -3e-6, -44e-6)
     (found,) = read(crane, [MagnetometerSpec("mag", "tool", earth_field=field)])
     wanted = tool()[1].inv().apply(field)
@@ -87,16 +87,16 @@ def test_a_pose_sensor_measures_the_pose_in_the_world_or_in_a_link(crane):
     assert turned.magnitude() < 1e-14
 
 
-def test_a_joint_torque_sensor_measures_the_effort_behind_the_friction(crane):
-    """The reference is derived with Lagrange by hand: the lift carries and accelerates everything,
-    and the arm is a pendulum about y.
+def test_a_joint_torque_sensor_does_not_measure_damping_and_friction(crane):
+    """The expected efforts follow from Lagrange's equations.
 
-    Damping and friction act in the joints, so a sensor behind a joint does not measure them.
+    The lift accelerates all masses, and the arm is a pendulum about y. Damping and friction act
+    inside the joints, and the sensors are behind the joints.
     """
     lift, turn = read(crane, [JointTorqueSpec("a", "lift"), JointTorqueSpec("b", "turn")])
     tilt, g = math.cos(0.3), 9.81
     c, s = math.cos(Q[1]), math.sin(Q[1])
-    # the centre of the arm is at 0.5 (cos, 0, -sin), turned by the tilt about x
+    # the arm's centre of mass is at 0.5 (cos, 0, -sin), rotated by the tilt about x
     centre = 0.5 * tilt * (-c * A[1] + s * V[1] ** 2)
     assert lift.effort == pytest.approx(6.0 * (g + A[0]) + 2.0 * centre, abs=1e-12)
     inertia = 0.03 + 2.0 * 0.5**2
@@ -108,8 +108,8 @@ PLACES = [(48.137, 11.575, 519.0), (-33.9, 151.2, -5.0), (89.9999, -120.0, 0.0),
 
 
 @pytest.mark.parametrize("place", PLACES)
-def test_latitude_and_longitude_invert_the_point_of_the_ellipsoid(place):
-    """A point on the ellipsoid has the latitude and longitude from which it was computed."""
+def test_a_point_gives_back_its_latitude_longitude_and_height(place):
+    """The formulas of the ellipsoid give the point, and geodetic() computes the place again."""
     a, f = 6378137.0, 1.0 / 298.257223563
     b = a * (1.0 - f)
     lat, lon = map(math.radians, place[:2])
@@ -125,7 +125,7 @@ def test_latitude_and_longitude_invert_the_point_of_the_ellipsoid(place):
 
 
 def test_a_gps_moves_along_meridian_and_parallel(crane):
-    """Small displacements follow from the radii of curvature M and N of the ellipsoid."""
+    """The radii of curvature M and N of the ellipsoid predict small displacements."""
     spec = GpsSpec("gps", "tool", 48.137, 11.575, 519.0)
     (found,) = read(crane, [spec])
     east, north, up = tool()[0]
@@ -135,12 +135,12 @@ def test_a_gps_moves_along_meridian_and_parallel(crane):
     M = N * (1.0 - e2) / (1.0 - e2 * sine**2)
     lat = 48.137 + math.degrees(north / (M + 519.0))
     lon = 11.575 + math.degrees(east / ((N + 519.0) * math.cos(math.radians(48.137))))
-    assert found.position[0] == pytest.approx(lat, abs=2e-11)  # 2 um
+    assert found.position[0] == pytest.approx(lat, abs=2e-11)  # 2e-11 degrees are 2 um
     assert found.position[1] == pytest.approx(lon, abs=2e-11)
     assert found.position[2] == pytest.approx(519.0 + up, abs=1e-6)
 
 
-def test_a_far_place_agrees_with_a_root_of_the_ellipsoid():
+def test_a_far_place_agrees_with_a_numerical_solution():
     reference, enu = (48.137, 11.575, 519.0), np.array([3e5, -2e5, 1e4])
     found = geodetic_of_enu(reference, enu)
     point = earth_point(*reference) + earth_axes(*reference[:2]) @ enu
@@ -149,7 +149,7 @@ def test_a_far_place_agrees_with_a_root_of_the_ellipsoid():
 
 
 def test_noise_of_each_sensor_has_the_given_size(crane):
-    """Means and deviations of 4000 ticks are right to five standard errors."""
+    """Means and standard deviations over 4000 ticks are right within five standard errors."""
     size, n = NoiseSpec(stddev=(1e-6, 2e-6, 3e-6), bias=(5e-6, 0.0, 0.0)), 4000
     m, description = crane
     specs = [
@@ -248,7 +248,8 @@ def test_each_kind_of_sensor_is_read_from_a_urdf():
     assert len(notes) == 1
 
 
-#: 2 kg at 1 m on a hinge whose axis passes half a metre from the origin of the arm, or is turned.
+#: An arm of 2 kg in two formats. Its centre of mass is 1 m from the hinge's axis, and its origin
+#: is 0.5 m from the axis.
 MJCF_ARM = """<mujoco><worldbody><body name="arm" pos="1 0 0">
   <joint name="turn" type="hinge" axis="0 1 0" pos="-0.5 0 0"/>
   <inertial mass="2" pos="0.5 0 0" diaginertia="0.1 0.1 0.1"/></body></worldbody></mujoco>"""
@@ -273,7 +274,7 @@ def test_torque_is_measured_about_an_axis_that_misses_the_link_origin(text, turn
 
 
 @pytest.mark.parametrize("seed", [0, 1, 2])
-def test_joints_that_are_shifted_turned_and_reversed_hold_their_weight(seed):
+def test_sensors_at_shifted_rotated_and_reversed_joints_measure_the_weight(seed):
     """At rest, each measured effort equals the effort of inverse dynamics."""
     kinds = ("revolute", "prismatic", "fixed")
     description = check(auto_tree(12, 1.7, kinds=kinds, seed=seed, reversals=0.5, offsets=0.5))
@@ -281,7 +282,7 @@ def test_joints_that_are_shifted_turned_and_reversed_hold_their_weight(seed):
     assert m.jnt_reversed.any()
     d = rb.make_data(m)
     d.qpos[:] = random_qpos(m, np.random.default_rng(seed))
-    rb.inverse(m, d)  # at rest
+    rb.inverse(m, d)  # qvel and qacc are zero
     names = [joint.name for joint in description.joints if joint.type != "fixed"]
     suite = Suite(m, description, [JointTorqueSpec(x, x) for x in names], PERIOD)
     found = [reading.effort for _, reading in suite.read(snapshot(m, d, qacc=0.0))]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Lidars and range sensors in sensor files: their content and their refusals."""
+"""Lidars and range sensors are read from sensor files, and errors there are refused."""
 
 import math
 
@@ -45,7 +45,7 @@ sensors:
 
 
 def one(kind, **changes):
-    """Return a file with one sensor and one key in each line."""
+    """Return the text of a file with one sensor and a key in each line, and a list of the keys."""
     keys = {"type": kind, "link": "hand", "rate": "10", "near": "0.1", "far": "30"}
     if kind == "lidar":
         keys["horizontal"] = "{from: -1, to: 1, rays: 11}"
@@ -133,7 +133,7 @@ def test_angles_are_read_from_a_file_next_to_the_sensor_file(robot, tmp_path):
         ("range", "rays", "0", "bad-value"),
     ],
 )
-def test_bad_values_are_refused_with_their_line(robot, kind, key, value, code):
+def test_the_error_of_a_bad_value_names_its_line(robot, kind, key, value, code):
     text, keys = one(kind, **{key: value})
     with refused(DescriptionError, code, "sensor 'a'") as caught:
         read_sensors_text(text, *robot, period_ns=1_000_000)
@@ -143,12 +143,13 @@ def test_bad_values_are_refused_with_their_line(robot, kind, key, value, code):
 
 
 def test_the_angle_of_a_full_turn_may_be_rounded_to_six_digits(robot):
-    """The number has six digits, as if written by hand; a refused number never reads like the
-    limit.
+    """Users may write 2 pi with six digits.
+
+    A refused number is printed with all its digits, so that it differs from the printed limit.
     """
     turn = {"horizontal": "{from: 0, to: 6.28319, rays: 360}"}
     (spec,) = read_sensors_text(one("lidar", **turn)[0], *robot)
-    assert spec.horizontal.step == 2 * math.pi / 360  # the ends of a full turn are one ray
+    assert spec.horizontal.step == 2 * math.pi / 360  # both ends of a full turn share one ray
     rows = {"vertical": "{from: -1.5708, to: 1.5708, rays: 3}"}
     assert read_sensors_text(one("lidar", **rows)[0], *robot)
     for to in ("6.2832", "6.283190000001", "6.29"):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Compare scans of lidars and range sensors with MuJoCo and closed forms, also in a sweep."""
+"""Scans of lidars and range sensors agree with MuJoCo and closed forms, also in a sweep."""
 
 import math
 
@@ -16,7 +16,7 @@ WALL = 3.0  # distance of the wall from the start of the cart [m]
 
 
 def builder():
-    """Return a cart that slides along x and turns about z, near a wall and a ball."""
+    """Build a cart that slides along x and turns about z, near a wall and a ball."""
     return (
         rb.SystemBuilder("cart", base="world")
         .body("slide", rb.shapes.box((0.1, 0.1, 0.1), mass=1.0))
@@ -118,7 +118,8 @@ def test_early_columns_of_a_sweep_are_measured_from_earlier_positions():
     expected = (WALL - x) / np.cos(np.linspace(-0.6, 0.6, columns) + turn)
     late = sweep / INSTANTS / 2.0  # largest error of a column's time [s]
     assert np.abs(seen.distance[0] - expected).max() < late * (2.0 / 0.3 + 1.5 * 3.0 * 4.0)
-    middle = slice(4, None, 10)  # between columns 4 and 5 of ten is the instant itself
+    # ten columns share an instant, which is halfway between columns 4 and 5
+    middle = slice(4, None, 10)
     between = 0.5 * (seen.distance[0, middle] + seen.distance[0, 5::10])
     halfway = 0.5 * (expected[middle] + expected[5::10])
     np.testing.assert_allclose(between, halfway, atol=2e-6)
@@ -140,7 +141,7 @@ def test_a_range_sensor_measures_the_nearest_distance_in_its_cone():
     assert narrow.direction.tolist() == [[[1.0, 0.0, 0.0]]]
 
 
-def test_noise_has_its_statistics_and_is_a_function_of_seed_and_tick():
+def test_noise_has_the_given_statistics_and_depends_only_on_seed_and_tick():
     m = cart()
     d = rb.make_data(m)
     noisy = lidar(
@@ -163,7 +164,7 @@ def test_noise_has_its_statistics_and_is_a_function_of_seed_and_tick():
         assert np.nanmax(np.abs(changed - first)) > 0.01
 
 
-def test_rounding_and_the_ends_of_the_range_come_after_the_noise():
+def test_rounding_and_the_ends_of_the_range_are_applied_after_the_noise():
     m = cart()
     d = rb.make_data(m)
     ahead = {"horizontal": Fan(0.0, 0.0, 1)}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Sensor files: their content and their refusals."""
+"""Sensor files are read, and errors in them are reported with their lines."""
 
 from pathlib import Path
 

@@ -28,7 +28,7 @@ def test_noise_does_not_depend_on_skipped_ticks():
 
 
 def test_noise_has_the_values_of_earlier_versions():
-    """Other values would change every recorded run."""
+    """Recorded runs can be repeated only if the noise keeps these values."""
     numbers = Hashed(1, 0, 2)
     np.testing.assert_allclose(numbers.white(5), TODAY_WHITE, rtol=1e-14)
     np.testing.assert_allclose(numbers.walk(1_000_000), TODAY_WALK, rtol=1e-12)
@@ -103,7 +103,7 @@ def test_noise_depends_on_sensor_and_seed(robot):
     assert again.force.tobytes() == a.force.tobytes()
 
 
-def test_noise_restarts_at_a_tick(robot):
+def test_reseed_restarts_the_noise_at_a_tick(robot):
     noise = {"force": NoiseSpec((1.0,) * 3, bias_walk=(2.0,) * 3)}
     suite = Suite(*robot, [ForceTorqueSpec("a", "flange", "tool_flange", noise=noise)], 1_000_000)
 
@@ -115,7 +115,7 @@ def test_noise_restarts_at_a_tick(robot):
     from_zero = [force(tick) for tick in (0, 1, 40)]
     suite.reseed(7, 1234)
     assert [force(tick) for tick in (1234, 1235, 1274)] == from_zero
-    assert force(1233) == from_zero[0]  # a state from before the reset is read after it
+    assert force(1233) == from_zero[0]  # a state from before the reset can be read after it
     suite.reseed(8, 1234)
     assert force(1235) != from_zero[1]
 
@@ -137,9 +137,9 @@ def test_rates_are_rounded_to_ticks(robot):
     assert suite.every == (1, 2, 3, 2000)
     due = [suite.due(snapshot(m, tick=tick)) for tick in range(8)]
     assert due == [[0, 1, 2, 3], [0], [0, 1], [0, 2], [0, 1], [0], [0, 1, 2], [0]]
-    assert suite.due(snapshot(m, tick=7)) == [], "the same state again"
-    assert suite.due(snapshot(m, tick=13)) == [0, 1, 2], "some were left out"
-    assert suite.due(snapshot(m, tick=0, epoch=1)) == [0, 1, 2, 3], "a reset"
+    assert suite.due(snapshot(m, tick=7)) == [], "no sensor is due twice in a tick"
+    assert suite.due(snapshot(m, tick=13)) == [0, 1, 2], "sensors are due after missed ticks"
+    assert suite.due(snapshot(m, tick=0, epoch=1)) == [0, 1, 2, 3], "all are due after a reset"
 
 
 def test_a_rate_above_the_tick_rate_reads_every_tick(robot):
@@ -147,7 +147,7 @@ def test_a_rate_above_the_tick_rate_reads_every_tick(robot):
     assert suite.notes == ["sensor 'a' reads every tick, at 1000 Hz instead of 4000 Hz"]
 
 
-def test_a_contact_sensor_without_contact_is_noted(robot):
+def test_a_note_names_a_contact_sensor_in_a_model_without_contact(robot):
     suite = Suite(*robot, [ContactSpec("foot", "hand")], 1_000_000)
     (note,) = suite.notes
     assert "sensor 'foot'" in note
@@ -167,7 +167,7 @@ def test_a_model_with_an_attachment_is_refused(robot):
 
 
 def test_a_model_with_other_masses_than_its_description_is_refused(robot):
-    """Sensors would combine the acceleration of the Model with the masses of the description."""
+    """Sensors would combine accelerations of the Model with other masses of the description."""
     m, description = robot
     specs = [ForceTorqueSpec("wrist", "flange", "tool_flange")]
     heavy = m.replaced(body_mass=3.0 * m.body_mass)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Compare sensors with closed forms: weights, centrifugal force, pushes, feet."""
+"""Sensors agree with closed forms for weights, centrifugal forces, pushes and contact."""
 
 import numpy as np
 import pytest
@@ -57,7 +57,7 @@ def readings(robot, specs, state, **more):
 
 
 def test_an_imu_at_rest_measures_g_upwards(arm):
-    """The tool of the bundled arm points down at zero: its z axis is the world's -z."""
+    """At qpos0 the z axis of the bundled arm's tool points down."""
     links = ("base_link", "tool_flange")
     base, tool = readings(arm, [ImuSpec(name, name) for name in links], snapshot(arm[0]))
     np.testing.assert_allclose(base.linear_acceleration, [0.0, 0.0, G], atol=1e-12)
@@ -78,7 +78,7 @@ def test_a_falling_imu_reads_zero():
 
 @pytest.mark.parametrize("blocked", [False, True])
 def test_sensors_follow_the_gravity_of_their_model(arm, blocked):
-    """A robot that falls on the moon reads zero, and an arm at rest reads the moon's gravity."""
+    """On the moon, a falling IMU reads zero, and an IMU at rest reads the moon's gravity."""
     m = rb.load_urdf(LEG, floating_base=True)
     specs = [ImuSpec("imu", "sole"), ForceTorqueSpec("ankle", "ankle", "sole")]
     falling = Suite(m, robot_files.read(LEG), specs, PERIOD)
@@ -95,7 +95,7 @@ def test_sensors_follow_the_gravity_of_their_model(arm, blocked):
 
 
 def test_sensors_on_a_turntable_measure_the_centrifugal_force(turntable):
-    """The mount is at 0.5 m; the x axis of the tool is along its motion, y towards the axle."""
+    """The tool is 0.5 m from the axis; its x axis points along its motion, and y to the axis."""
     m, _ = turntable
     speed, rise = 3.0, 0.7
     state = snapshot(m, qvel=np.array([speed]), qacc=np.array([rise]))
@@ -104,7 +104,7 @@ def test_sensors_on_a_turntable_measure_the_centrifugal_force(turntable):
     np.testing.assert_allclose(imu.angular_velocity, [0.0, 0.0, speed], atol=1e-12)
     expected = [0.5 * rise, 0.5 * speed**2, G]
     np.testing.assert_allclose(imu.linear_acceleration, expected, atol=1e-12)
-    # the tool's centre of mass is at 0.6 m; its force on the arm is opposite to its acceleration
+    # the tool's centre of mass is 0.6 m from the axis, and its force on the arm is m (g - a)
     force = -2.0 * np.array([0.6 * rise, 0.6 * speed**2, G])
     np.testing.assert_allclose(ft.force, force, atol=1e-12)
     moment = np.cross([0.0, -0.1, 0.0], force) - [0.0, 0.0, 0.01 * rise]
@@ -121,7 +121,7 @@ def test_a_fixed_joint_measures_the_weight_in_both_directions(turntable):
     np.testing.assert_allclose(shown.torque, [0.2 * G, 0.0, 0.0], atol=1e-12)
     np.testing.assert_array_equal(reverse.force, -shown.force)
     np.testing.assert_array_equal(reverse.torque, -shown.torque)
-    # 2 kg at 0.6 m, about the axle, in the axes of the arm
+    # the weight of 2 kg acts 0.6 m from the arm's origin, and is measured in the arm's axes
     np.testing.assert_allclose(moved.force, [0.0, 0.0, -2.0 * G], atol=1e-12)
     np.testing.assert_allclose(moved.torque, [0.0, 2.0 * 0.6 * G, 0.0], atol=1e-12)
 
@@ -142,7 +142,7 @@ def test_a_sensor_under_the_base_measures_the_weight_of_the_robot():
 
 
 def test_a_load_cell_weighs_the_cube_on_its_plate():
-    """The plate is fixed to the world. The frame of the cell is turned about the vertical."""
+    """The plate is fixed to the world, and the cell's frame is rotated about the vertical."""
     turn = 0.3
     system = (
         rb.SystemBuilder("scale", base="ground")
@@ -171,7 +171,7 @@ def test_a_load_cell_weighs_the_cube_on_its_plate():
 
 @pytest.mark.parametrize(("pushes", "share"), [("child", 1.0), ("parent", 0.0)])
 def test_a_push_acts_on_the_declared_side_of_a_fixed_joint(turntable, pushes, share):
-    """A push at the centre of mass of arm and tool: at x = (0.25 + 2 0.6) / 3."""
+    """A push acts at the common centre of mass of arm and tool, at x = (0.25 + 2 0.6) / 3."""
     m, _ = turntable
     xfrc = np.zeros((m.nbody, 6))
     xfrc[1] = [1.0, 2.0, 5.0, 0.1, 0.2, 0.3]
@@ -187,7 +187,7 @@ def test_a_push_acts_on_the_declared_side_of_a_fixed_joint(turntable, pushes, sh
 
 @pytest.mark.parametrize(("pushes", "share"), [("child", 0.0), ("parent", -1.0)])
 def test_a_push_acts_on_the_declared_side_of_a_reversed_joint(pushes, share):
-    """The arm is the child of the tool, so the parent is beyond the joint."""
+    """The arm is the joint's child but nearer to the base, so its force has the opposite sign."""
     system = (
         rb.SystemBuilder("backwards", base="ground")
         .body("arm", rb.shapes.box((0.4, 0.1, 0.1), mass=1.0))
@@ -234,7 +234,7 @@ def test_sensors_follow_changes_of_payload_and_gravity(turntable):
 
 
 def contact_of(m, d):
-    """Return (nbody, 6) force, torque at xipos in world axes, of d.cfrc_contact."""
+    """Return d.cfrc_contact as force and torque (nbody, 6) at xipos in world axes."""
     force, moment = d.cfrc_contact[:, 3:], d.cfrc_contact[:, :3]
     arm = d.subtree_com[m.body_rootid] - d.xipos
     return np.hstack([force, moment + np.cross(arm, force)])
@@ -249,7 +249,7 @@ def test_the_contact_sensor_of_a_standing_leg_measures_its_weight():
     specs = [
         ContactSpec("foot", "sole"),
         ContactSpec("dull", "sole", threshold=40.0),
-        # only the sole has a geometry, so it is in contact on any side of a push
+        # contact acts on the sole whatever `pushes` is, because only the sole has a geometry
         ForceTorqueSpec("ankle", "ankle", "sole", pushes="parent"),
         ImuSpec("imu", "leg"),
     ]
@@ -275,7 +275,8 @@ def test_the_bearings_of_a_loop_carry_its_weight():
     """The two ground joints of a resting four-bar carry its whole weight."""
     system = four_bar(0.1, 0.25, 0.2, 0.3)
     m, description = rb.build(system), system.description()
-    m = m.replaced(jnt_actuated=[1, 0, 0])  # so that the loop carries a load
+    # with one motor the joint that closes the loop carries a load
+    m = m.replaced(jnt_actuated=[1, 0, 0])
     m.opt.gravity = (0.0, 0.0, -G)
     d = rb.make_data(m)
     d.qpos[:] = rb.assemble(m, m.qpos0)
@@ -295,9 +296,9 @@ def test_the_bearings_of_a_loop_carry_its_weight():
     np.testing.assert_allclose(left.force + right.force, weight, atol=1e-9)
     rb.joint_forces(m, d)
     assert np.linalg.norm(loop.force) > 0.1
-    assert abs(hinge.effort) < 1e-9  # the hinge has no effort
+    assert abs(hinge.effort) < 1e-9  # this joint has no motor
     np.testing.assert_allclose(np.linalg.norm(loop.force), np.linalg.norm(d.loop_force[0, 3:]))
-    # the rocker: the forces of ground and coupler balance its weight
+    # the forces of the ground and the coupler on the rocker balance its weight
     body = m.body_id("rocker")
     R = d.xmat[body].reshape(3, 3)
     rest = R @ loop.force - right.force + [0.0, 0.0, -G * m.body_mass[body]]
@@ -305,7 +306,7 @@ def test_the_bearings_of_a_loop_carry_its_weight():
 
 
 def test_bearings_of_a_loop_carry_the_limited_torque_of_its_actuator():
-    """A drive gives at most 0.2 of the 2 N m that are commanded."""
+    """The motor gives at most 0.2 N m before a gear of 3, although 2 N m are commanded."""
     system = four_bar(0.1, 0.25, 0.2, 0.3)
     m = rb.build(system)
     spec = ActuatorSpec("A", gear=3.0, armature=1e-5, damping=1e-3, torque_speed=((0.0, 0.2),))

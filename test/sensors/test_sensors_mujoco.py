@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Compare IMU and force/torque sensors at all fixed and moving joints with MuJoCo.
+"""IMU and force/torque sensors at all fixed and moving joints agree with MuJoCo.
 
-MuJoCo does not fuse fixed links here, so it computes the force across every joint.
+MuJoCo does not fuse links at fixed joints here, so it computes the force across every joint.
 """
 
 import numpy as np
@@ -19,7 +19,7 @@ KINDS = ("revolute", "fixed", "prismatic", "fixed", "continuous", "fixed", "revo
 
 
 def twin(description, floating_base):
-    """Build the description in MuJoCo with four sensors in the frame of every link."""
+    """Return the MjModel of the description with four sensors in the frame of every link."""
     spec = mujoco.MjSpec()
     spec.compiler.fusestatic = False
     links = {link.name: link for link in description.links}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Register the joint types of Models in these tests, and collect garbage less often."""
+"""Fixtures for these tests: they register joint types of users, and collect no garbage."""
 
 import gc
 
@@ -15,7 +15,7 @@ def registered():
 
 @pytest.fixture(autouse=True)
 def _without_interruptions():
-    """Collect no garbage during tests: in traces that would take up to half of the time."""
+    """Collect no garbage during a test, because that would double the time of a trace."""
     gc.disable()
     yield
     gc.enable()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Robots side by side: each lane has the bits of the robot alone, whatever is in other lanes."""
+"""Each lane has the bits of the robot alone, whatever is in the other lanes."""
 
 import ctypes
 import math
@@ -17,7 +17,8 @@ from rbdyn_ros.specialization.programs.program import program
 from rbdyn_ros.specialization.programs.symbols import CONDITIONS, SymbolGraph
 
 WIDTHS = (1, 2, 4, 8)
-#: Models and integrators: couplings, springs, selects between two ways to step, a large robot.
+#: Models and integrators. They have couplings, springs, selects between two ways to step, and many
+#: bodies.
 STEPS = {
     "coupled": "implicit_damping",
     "springs": "euler",
@@ -30,7 +31,7 @@ ROBOTS = 11  # not a multiple of any width
 
 @pytest.fixture(scope="module", params=STEPS)
 def robots(request):
-    """Return a Model, Data in random states, results of the one-robot code, and a Program."""
+    """Return the inputs of steps in random states, results of one-robot code, and the Program."""
     m = specialised_models.model(request.param)
     m.opt.integrator = STEPS[request.param]
     rows = specialised.random_data(m, ROBOTS, seed=11)
@@ -62,7 +63,7 @@ def assert_same_bits(found, expected, where):
 
 @pytest.mark.parametrize("width", WIDTHS)
 def test_every_lane_has_the_bits_of_one_robot(robots, width):
-    """The robots change lanes and neighbours, in a reused memory."""
+    """Each call puts the robots into other lanes, and all calls use the same memory."""
     arrays, alone, step = robots
     run = LaneRunner({"step": step}, width)
     for shift in range(0, ROBOTS, 3):
@@ -75,9 +76,7 @@ def test_every_lane_has_the_bits_of_one_robot(robots, width):
 
 
 def test_a_lane_does_not_depend_on_other_lanes(robots):
-    """The neighbours are NaN, infinite or huge; the robot is in the first, a middle and the last
-    lane.
-    """
+    """The robot is in the first, second or last lane; the others have NaN, infinity or 1e300."""
     arrays, alone, step = robots
     run = LaneRunner({"step": step}, 4)
     for k, wild in enumerate(WILD):
@@ -128,7 +127,7 @@ def test_lanes_write_only_their_own_memory(width):
 
 
 def test_the_slots_of_arrays_do_not_overlap():
-    """Every array has as many slots as the programs read or write."""
+    """Each array has a slot for each of its entries."""
     m = specialised_models.model("coupled")
     lanes = compile_lanes(
         {name: specialised.program_of(m, name) for name in ("step", "inverse")}, 2
@@ -149,7 +148,7 @@ ROUNDED = ("tan", "exp", "log", "tanh", "arctan2", "sin", "cos")
 
 
 def every_operation():
-    """Return a Program of x, y and z with every operation, each of them an output."""
+    """Return a Program of x, y and z whose outputs are the results of all operations."""
     graph = SymbolGraph()
     x, y, z = (graph.enter(("input", name, 0)) for name in "xyz")
     values = {name: graph.enter((name, x.number)) for name in UNARY}
@@ -167,8 +166,8 @@ def every_operation():
 
 
 @pytest.mark.parametrize("width", WIDTHS)
-def test_every_operation_is_exact_in_lanes(width):
-    """All pairs of unusual numbers are tried; NumPy gives the same bits if it rounds once."""
+def test_every_operation_in_lanes_gives_the_result_of_numpy(width):
+    """All pairs of unusual numbers are tried; NumPy has the same bits unless it rounds twice."""
     whole = every_operation()
     kinds = set(whole.counts())
     assert kinds >= {*UNARY, *CONDITIONS, "select", "fma", "fms", "fnma", "neg", "constant", "div"}

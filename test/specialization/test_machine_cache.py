@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Machine code is stored on disk if possible, found again, and never wrong."""
+"""Machine code is cached on disk, and compiled again if anything that determines it changes."""
 
 import errno
 import os
@@ -25,7 +25,7 @@ REPOSITORY = Path(__file__).resolve().parents[2]
 
 
 class Compiler:
-    """A counter of compilations."""
+    """A compiler that counts its compilations."""
 
     def __init__(self, compiled):
         self.compiled, self.count = compiled, 0
@@ -37,7 +37,7 @@ class Compiler:
 
 @pytest.fixture
 def compiler(tmp_path, monkeypatch):
-    """Use an empty cache in tmp_path; return a counter of compilations."""
+    """Set an empty cache in tmp_path; return the Compiler that is used."""
     counting = Compiler(machine._compiled)
     monkeypatch.setattr(machine, "_compiled", counting)
     monkeypatch.setattr(machine, "_directory", lambda: tmp_path)
@@ -46,7 +46,7 @@ def compiler(tmp_path, monkeypatch):
 
 
 def forget(monkeypatch):
-    """Forget all code, like a new process."""
+    """Forget all loaded code, as in a new process."""
     monkeypatch.setattr(machine, "_loaded", {})
 
 
@@ -57,7 +57,7 @@ def pendulum(length=0.5):
 
 
 def swing(m, s=None):
-    """Return the state after a step by newly loaded code."""
+    """Return the bytes of a Data after five steps by `s`, or by newly specialised code."""
     s = s or rb.specialize(m)
     d = rb.make_data(m)
     d.qpos = 0.4
@@ -82,8 +82,8 @@ def test_code_is_compiled_once_for_this_process_and_the_next(compiler, tmp_path,
     assert files(tmp_path) == [file]
 
 
-def test_cached_code_needs_no_llvm_text(compiler, tmp_path, monkeypatch):
-    """Cached code is not traced: tracing takes a tenth of the time of compiling."""
+def test_cached_code_needs_no_trace(compiler, tmp_path, monkeypatch):
+    """A trace takes a tenth of the time of compiling."""
     swing(pendulum())
     forget(monkeypatch)
     m = pendulum()
@@ -93,8 +93,8 @@ def test_cached_code_needs_no_llvm_text(compiler, tmp_path, monkeypatch):
     assert compiler.count == 1
 
 
-def test_another_model_option_or_processor_is_compiled_anew(compiler, tmp_path, monkeypatch):
-    """Everything that determines the code is in the key; an earlier value finds its file."""
+def test_another_model_option_or_processor_has_its_own_code(compiler, tmp_path, monkeypatch):
+    """A file's key contains all that determines the code, so an earlier value finds its file."""
     m = pendulum()
     s = rb.specialize(m)
     expected = 1
@@ -135,8 +135,8 @@ def test_each_frame_has_its_own_code(compiler):
     assert compiler.count == m.nframe == 2
 
 
-def test_another_function_of_a_user_joint_is_compiled_anew(compiler, tmp_path):
-    """A joint registered again is another joint, although the Model's hash is equal."""
+def test_another_function_of_a_user_joint_has_its_own_code(compiler, tmp_path):
+    """A joint is registered again with another function, and the Model's hash stays equal."""
     with specialised_models.registered():
 
         def lever(factor):
@@ -201,7 +201,7 @@ def test_a_folder_in_place_of_the_cache_file_is_ignored(compiler, tmp_path, monk
 def test_code_is_compiled_without_a_cache_folder(
     compiler, tmp_path, monkeypatch, caplog, where, made
 ):
-    """The code is compiled for this process only; a missing folder is made."""
+    """A missing folder is made; if that fails, the code is kept for this process only."""
     monkeypatch.setattr(cache, "_warned", [])
     folder = {"missing": tmp_path / "no" / "folder", "none": None, "file": tmp_path / "file"}[
         where
@@ -238,7 +238,7 @@ def test_code_works_on_a_full_disk(compiler, tmp_path, monkeypatch):
 
 
 def test_a_full_cache_loses_the_least_recently_used_code(compiler, tmp_path, monkeypatch):
-    """The least recently used file is removed; loading a file counts as use."""
+    """Loading a file counts as use."""
     models = [pendulum(length) for length in (0.5, 0.6, 0.7)]
     kept = []
     for age, m in enumerate(models[:2]):
@@ -247,7 +247,7 @@ def test_a_full_cache_loses_the_least_recently_used_code(compiler, tmp_path, mon
         kept.append(new)
         os.utime(new, ns=(age, age))
     forget(monkeypatch)
-    swing(models[0])  # this code was older than the second
+    swing(models[0])  # now the second code is the least recently used
     assert compiler.count == 2
     monkeypatch.setattr(machine, "MOST_ON_DISK", int(2.5 * kept[0].stat().st_size))
     swing(models[2])
@@ -267,8 +267,8 @@ def test_only_this_user_can_read_the_cache():
     assert folder.stat().st_uid == os.getuid()
 
 
-def test_another_program_or_width_of_lanes_is_compiled_anew(compiler, tmp_path):
-    """The name, the width, the constants and the order of operations are in the key."""
+def test_another_program_or_width_of_lanes_has_its_own_code(compiler, tmp_path):
+    """The names, the width and the exact constants are in the key."""
 
     def lanes(name="f", constant=2.0, width=2, out="y"):
         graph = SymbolGraph()

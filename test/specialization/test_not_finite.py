@@ -23,11 +23,11 @@ pytestmark = pytest.mark.usefixtures("registered")
 
 
 def spoiled(m, inputs=INPUTS):
-    """Return tuples (array, place, Data); in each Data this entry is not finite."""
+    """Return tuples (array, place, Data) for each entry and each value that is not finite."""
     whole = specialised.random_data(m, 1, seed=13)[0]
     cases = []
     for array in inputs:
-        first = 6 if array == "xfrc_applied" else 0  # the entry of the world is never read
+        first = 6 if array == "xfrc_applied" else 0  # the force on the world is never read
         for place in range(first, np.size(getattr(whole, array))):
             for wild in WILD:
                 d = whole.copy()
@@ -90,8 +90,8 @@ def test_nan_reaches_the_same_entries_as_in_the_engine(name, function, integrato
 
 
 @pytest.mark.parametrize("name", MODELS)
-def test_a_nan_state_stays_visible(name):
-    """Every entry of the next state that is NaN in the engine is NaN here."""
+def test_the_next_state_has_nan_where_the_engine_has_nan(name):
+    """Infinity counts as NaN here; nbad and nsingular are compared as well."""
     m = specialised_models.model(name)
     cases = spoiled(m, ("qpos", "qvel", "qfrc_applied"))
     program = specialised.program_of(m, "step")
@@ -101,12 +101,12 @@ def test_a_nan_state_stays_visible(name):
         for field in ("qpos", "qvel", "qacc_step"):
             bad = ~np.isfinite(theirs[field])
             assert (bad == ~np.isfinite(found[field][k])).all(), (array, place, field)
-        # dofs whose inertia is a number in any state: the engine counts them as well
+        # dofs without inertia are counted by both, or by neither
         assert (found["nbad"][k, 0] > START) == (theirs["nbad"][0] > START)
         assert found["nsingular"][k, 0] == theirs["nsingular"][0]
 
 
-def test_specialised_code_leaves_out_a_factor_of_an_exact_zero():
+def test_specialised_code_does_not_read_a_factor_of_an_exact_zero():
     """A slide along z does not read a force along x; in the engine 0 times NaN is NaN."""
     builder = rb.SystemBuilder("slide").body("a", specialised_models.BODY)
     m = rb.build(builder.joint("j", "prismatic", "base", "a", axis=(0, 0, 1)))
@@ -140,7 +140,7 @@ def test_nan_in_machine_code_reaches_the_same_entries_as_in_the_engine():
 
 
 def test_a_joint_inertia_that_is_not_positive_is_counted_in_nbad():
-    """A last link has no inertia: D is zero, or negative with a negative armature."""
+    """The armature makes the joint's inertia positive, negative, NaN or negative infinity."""
     builder = rb.SystemBuilder("light").body("a", specialised_models.BODY)
     builder.joint("j", "revolute", "base", "a", axis=(0, 1, 0), armature=0.1)
     m = rb.build(builder)

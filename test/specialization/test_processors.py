@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Code for other processors contains other instructions, and mostly gives the same bits."""
+"""Each processor has its own code; specialised code gives the same bits on all of them."""
 
 import json
 import os
@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 from support import processors, specialised_models
 
-#: Compile with Numba and with our LLVM; print the assembly and the results. The Model is given,
-#: because building one would compile for 12 s.
+#: A process that compiles with Numba and with our LLVM, and prints the assembly and the results.
+#: It reads a Model from stdin, because building one would compile for 12 s.
 CHILD = """
 import json
 import pickle
@@ -69,7 +69,7 @@ TESTS = Path(__file__).resolve().parents[1]
 
 @cache
 def made(name):
-    """Compile for a processor in a child process; return its results."""
+    """Return what CHILD prints for a processor; skip the test if it cannot run here."""
     lacking = processors.missing(name)
     if lacking:
         pytest.skip(f"this machine lacks {', '.join(lacking)}")
@@ -87,13 +87,14 @@ def made(name):
 
 
 def instructions(text):
-    """Return the vector registers and multiply-adds in assembly."""
+    """Return which of "zmm" and "ymm" (registers) and "fma" (multiply-adds) are in assembly."""
     kinds = {"zmm": r"%zmm\d", "ymm": r"%ymm\d", "fma": r"\tvfn?m(add|sub)\d{3}[sp]d"}
     return {kind for kind, pattern in kinds.items() if re.search(pattern, text)}
 
 
-#: By processor, the registers and instructions in Numba's code and in ours, and the width.
-#: A processor takes 10 s. znver3 is left out, because its row would equal the row of x86-64-v3.
+#: For each processor, the registers and instructions in Numba's code, those in ours, and the
+#: vector width. A processor takes 10 s. znver3 is left out, because its row would equal that of
+#: x86-64-v3.
 EXPECTED = {
     "generic": (set(), set(), 2),
     "x86-64-v3": ({"ymm", "fma"}, {"ymm", "fma"}, 4),
@@ -104,7 +105,7 @@ EXPECTED = {
 
 @pytest.mark.parametrize("name", EXPECTED)
 def test_code_uses_the_instructions_of_the_chosen_processor(name):
-    """Numba and our LLVM both compile for the processor of the environment."""
+    """Environment variables choose the processor for Numba and for our LLVM."""
     numba, ours, width = EXPECTED[name]
     child = made(name)
     assert (child["name"], child["width"]) == (name, width)
@@ -118,9 +119,7 @@ def test_each_processor_has_its_own_cache():
 
 @pytest.mark.parametrize("name", [name for name in EXPECTED if name != "generic"])
 def test_specialised_code_gives_the_same_bits_on_every_processor(name):
-    """Multiply-adds are explicit: without the instruction, a function computes them, with one
-    rounding.
-    """
+    """Without instructions for multiply-adds, a function computes them with one rounding."""
     assert made(name)["left"] == made("generic")["left"]
 
 

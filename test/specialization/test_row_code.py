@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Compare the machine code of one robot, which works on its Data, with the engine.
+"""The machine code of one robot, which works on its Data, agrees with the engine.
 
-The operations are tested without compiling (test_traced_robots.py). Here the machine code is
-tested: with Models that together need every operation, and with all ways to call it.
+test_traced_robots.py tests the operations without a compiler. Here Models that together need every
+operation are compiled, and the code is called in all ways.
 """
 
 import numpy as np
@@ -36,7 +36,7 @@ pytestmark = pytest.mark.usefixtures("registered")
 
 
 def called(s, d, name):
-    """Return the flat results of a function by name."""
+    """Call a function of `s` by name; return its results as flat arrays by name."""
     m, function = s.model, FUNCTIONS[name]
     if function.shape is None:
         getattr(s, name)(d)
@@ -58,13 +58,13 @@ def compare_rows(s, rows, name, where):
             found = called(s, ours, name)
             theirs = specialised.generic(m, d.copy(), name)
             specialised.compare_results(case, m, d, name, found, theirs)
-            for field in fields:  # all other fields are unchanged
+            for field in fields:  # all other fields must be unchanged
                 setattr(ours, field, getattr(d, field))
             case.equal(f"what {name} leaves alone", ours.buffer, d.buffer)
 
 
 @pytest.mark.parametrize("name", STEPS)
-def test_a_step_of_rows_equals_the_engine(name):
+def test_a_step_of_one_robot_equals_the_engine(name):
     m = specialised_models.model(name)
     s = rb.specialize(m, functions=())
     rows = specialised.random_data(m, 3, seed=5)
@@ -77,7 +77,7 @@ def test_a_step_of_rows_equals_the_engine(name):
 
 
 @pytest.mark.parametrize("name", ALL_FUNCTIONS)
-def test_functions_of_rows_equal_the_engine(name):
+def test_functions_of_one_robot_equal_the_engine(name):
     m = specialised_models.model(name)
     s = rb.specialize(m, functions=())
     rows = specialised.random_data(m, 2, seed=6)
@@ -87,7 +87,7 @@ def test_functions_of_rows_equal_the_engine(name):
 
 
 def test_ten_steps_in_one_call_give_the_bits_of_ten_single_steps():
-    """Bits are equal for both ways to call; a thousand steps equal the engine's up to rounding."""
+    """A thousand steps agree with the engine up to rounding."""
     m = specialised_models.model("panda.urdf")
     s = rb.specialize(m)
     d = specialised.random_data(m, 1, seed=7)[0]
@@ -109,7 +109,7 @@ def test_ten_steps_in_one_call_give_the_bits_of_ten_single_steps():
 
 
 def test_a_long_motion_stays_close_to_the_motion_of_the_engine():
-    """Two seconds of a double pendulum without friction: differences grow, but slowly."""
+    """In two seconds of a double pendulum without friction, differences grow slowly."""
     builder = rb.SystemBuilder("pendulum")
     builder.body("a", specialised_models.BODY).body("b", specialised_models.BODY)
     builder.joint("first", "revolute", "base", "a", axis=(0, 1, 0))
@@ -155,8 +155,8 @@ def test_functions_of_rb_refuse_a_specialised_object_and_name_its_method():
 
 
 def test_every_call_returns_new_arrays():
-    """The second mass matrix once overwrote the first."""
-    # any robot would do; the code for this robot is small
+    """A later result must not overwrite an earlier result."""
+    # this robot has little code
     m = rb.load_urdf(bundled_robot("pendulum"))
     s = rb.specialize(m, functions=())
     d = rb.make_data(m)
@@ -180,7 +180,7 @@ def test_every_call_returns_new_arrays():
 
 
 def test_a_robot_without_dofs_has_empty_arrays():
-    """Time advances, and arrays are empty."""
+    """Steps advance only the time."""
     m = rb.build(rb.SystemBuilder("rock").body("a", specialised_models.BODY).joint(
         "glue", "fixed", "base", "a"))  # fmt: skip
     assert m.nv == 0
@@ -194,7 +194,7 @@ def test_a_robot_without_dofs_has_empty_arrays():
 
 
 def test_threads_that_share_specialised_code_do_not_interfere():
-    """The code keeps nothing between calls, so threads do not interfere."""
+    """The code keeps nothing between calls."""
     from concurrent.futures import ThreadPoolExecutor
 
     m = specialised_models.model("panda.urdf")

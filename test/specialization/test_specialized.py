@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""rb.specialize(m): changing options, refusals, and arrays that are not written."""
+"""Options of specialised code can change, and unsuitable Models and arguments are refused."""
 
 import copy
 import itertools
@@ -30,7 +30,7 @@ def pendulum(**joint):
 
 
 def compare_steps(s, d, steps=3):
-    """Compare some steps with the engine's, with the current options."""
+    """Assert that steps with the current options agree with the engine; return qvel."""
     m = s.model
     ours, theirs = d.copy(), d.copy()
     s.step(ours, steps)
@@ -41,7 +41,7 @@ def compare_steps(s, d, steps=3):
     return ours.qvel.copy()
 
 
-def test_options_are_read_at_the_call():
+def test_options_are_read_at_each_call():
     """Each change takes effect at the next call, as in the engine, and can be undone."""
     m = pendulum()
     s = rb.specialize(m)
@@ -54,7 +54,7 @@ def test_options_are_read_at_the_call():
     ):  # fmt: skip
         setattr(m.opt, name, value)
         seen.append(compare_steps(s, d))
-    m.opt.gravity[0] = -20.0  # gravity changes in place
+    m.opt.gravity[0] = -20.0  # this changes gravity in place
     seen.append(compare_steps(s, d))
     for a, b in itertools.pairwise(seen):
         assert np.abs(a - b).max() > 1e-9
@@ -63,7 +63,7 @@ def test_options_are_read_at_the_call():
 
 
 def test_options_of_other_functions_may_change():
-    """Passive forces and gravity change forward dynamics; the timestep changes joint limits."""
+    """Forward dynamics depends on `passive`, and at joint limits on the timestep."""
     m = pendulum(limit=rb.Limit(-0.1, 0.1))
     m = smoothly(m.replaced(jnt_solref=np.full((m.njnt, 2), (1e-4, 1.0))))
     s = rb.specialize(m, functions=("forward_dynamics",))
@@ -134,7 +134,7 @@ def test_unsuitable_models_are_refused(make):
 
 
 def test_driven_dofs_are_refused():
-    """Driven dofs of another Data of the Model do not matter."""
+    """Only a Data with driven dofs is refused; another Data of the same Model is not."""
     m = pendulum()
     s = rb.specialize(m)
     d, other = rb.make_data(m), rb.make_data(m)
@@ -202,7 +202,7 @@ def test_unknown_frames_and_references_are_refused():
 
 
 def test_functions_that_are_not_specialised_are_refused():
-    """Functions that write more than their results take only a Model."""
+    """These functions write fields that specialised code does not compute."""
     m = pendulum()
     s, d = rb.specialize(m, functions=()), rb.make_data(m)
     for call, name in ((rb.forward, "forward"), (rb.energy, "energy"), (rb.rne, "rne")):
@@ -213,7 +213,7 @@ def test_functions_that_are_not_specialised_are_refused():
 
 
 def test_a_pickled_data_has_no_specialised_timestep():
-    """The address is valid in one process only; a copy in this process keeps it."""
+    """The code's address is valid only in this process, where a copy keeps it."""
     m = pendulum()
     d = rb.make_data(m)
     rb.specialize(m).install(d)
@@ -227,7 +227,7 @@ def test_a_pickled_data_has_no_specialised_timestep():
 
 @pytest.mark.parametrize(("name", "runs"), [("kinematics", 2), ("step", 2**4)])
 def test_a_kernel_that_needs_too_many_runs_for_its_branches_is_refused(monkeypatch, name, runs):
-    """A user's joint with a branch takes two runs of the kernel, a step of Runge-Kutta 2^4."""
+    """A user's joint with a branch needs 2 runs of a kernel, and 2^4 of a Runge-Kutta step."""
     m = specialised_models.model("user_defined")
     m.opt.integrator = "rk4"
     monkeypatch.setattr(trace, "MAX_RUNS", runs)
@@ -238,7 +238,7 @@ def test_a_kernel_that_needs_too_many_runs_for_its_branches_is_refused(monkeypat
 
 
 def test_too_many_operations_are_refused(monkeypatch):
-    """Tracing stops at the bound, not at the end."""
+    """Tracing stops soon after the bound."""
     m = specialised_models.model("quadruped")
     monkeypatch.setattr(symbols, "MAX_OPERATIONS", 1000)
     graphs = []
@@ -253,7 +253,7 @@ def test_too_many_operations_are_refused(monkeypatch):
 def test_a_too_large_matrix_is_refused():
     """The matrix is refused before tracing, as in rb.mass_matrix."""
     builder = rb.SystemBuilder("long")
-    for k in range(2001):  # a triangle of more than two million entries
+    for k in range(2001):  # the lower triangle has more than two million entries
         builder.body(f"b{k}", BOX)
         parent = f"b{k - 1}" if k else "base"
         builder.joint(f"j{k}", "revolute", parent, f"b{k}", xyz=(0.1, 0, 0))

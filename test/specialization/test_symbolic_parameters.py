@@ -35,12 +35,12 @@ SCALED = {
 
 
 def small():
-    """Return three bodies, few enough for all arrays to be inputs at once."""
+    """Return a Model of three bodies, few enough for all arrays to be inputs at once."""
     return rb.build(trees.auto_tree(3, 1.5, kinds=("revolute", "spherical"), seed=21))
 
 
 def hand(m):
-    """Return a frame of the last body."""
+    """Return the number of a frame of the last body."""
     return int(np.argmax(m.frame_bodyid))
 
 
@@ -49,7 +49,7 @@ def loaded(m):
 
 
 def compare_with_model(m, other, symbolic, function="step", least_change=1e-6):
-    """Trace a function of m, evaluate it with the numbers of another Model, and compare."""
+    """Assert that a Program traced for m gives the results of `other` with its numbers."""
     program = specialised.program_of(m, function, symbolic)
     rows = specialised.random_data(other, 3, seed=22)
     names = [x if isinstance(x, str) else x[0] for x in symbolic]
@@ -70,7 +70,7 @@ def compare_with_model(m, other, symbolic, function="step", least_change=1e-6):
             change = max(
                 change, *(np.abs(before[f] - theirs[f]).max() for f in theirs if f != "time")
             )
-    assert change > least_change, "the Models are alike"
+    assert change > least_change, "the Models differ too little"
 
 
 @pytest.mark.parametrize("name", SCALED)
@@ -145,7 +145,7 @@ def test_all_parameters_may_be_symbolic_together():
 
 @pytest.mark.parametrize("fused", [True, False])
 def test_hoisted_programs_compute_the_same_results(fused):
-    """Operations on parameters alone run once; both programs together equal the whole program."""
+    """The first program computes what depends only on parameters, and the second all the rest."""
     m = small()
     constant = (*PAYLOAD, "timestep", "gravity", "dof_armature")
     whole = specialised.program_of(m, "step", constant, fused)
@@ -162,7 +162,7 @@ def test_hoisted_programs_compute_the_same_results(fused):
         assert specialised.same_bits(found[name], values), name
     assert once.flops() >= 3
     assert always.flops() + once.flops() <= whole.flops() + len(once.outputs)
-    for operation in always.operations:  # all movable operations have been moved
+    for operation in always.operations:  # no operation that depends only on parameters is left
         if operation[0] not in ("input", "constant", "lt", "le", "eq", "ne"):
             leaves = [always.operations[x] for x in operation[1:]]
             assert any(
@@ -215,7 +215,7 @@ def test_specialised_timesteps_are_installed_in_one_data():
     rb.specialize(m).install(d)
     assert d.step_stage != 0
     assert rb.make_data(m).step_stage == rb.make_data(loaded(m)).step_stage == 0
-    rb.step(m, d)  # the engine's step, which leaves all fields
+    rb.step(m, d)  # the engine's step, which also writes cdof
     assert d.cdof.any()
     with refused(rb.ModelError, "data-of-other-model", ""):
         rb.specialize(m).install(rb.make_data(m.replaced()))

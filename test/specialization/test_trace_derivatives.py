@@ -1,14 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Derivatives of traces: each rule is tested; the dynamics are compared with the toolbox and
-differences.
+"""Derivatives of traces agree with differences, and those of the dynamics with the toolbox.
 
 Programs are evaluated operation by operation, without a code generator. The toolbox differentiates
-in closed form, but neither springs in turning joints nor timesteps; these are compared with
-differences of order eight along the coordinates of qvel.
+in closed form, but refuses some Models and has no derivatives of timesteps. These are compared
+with differences of order eight along the coordinates of qvel.
 
-Tolerances: 1e-13 of the largest entry against the toolbox, or 64 nv cond(M) eps if that is more,
-as M^-1 amplifies rounding by cond(M); 1e-11 against differences (100 eps of values up to a hundred
-times the derivative).
+The tolerance against the toolbox is 1e-13 of the largest entry, or 64 nv cond(M) eps if that is
+more, because M^-1 amplifies rounding by cond(M). Against differences it is 1e-11, which is 100 eps
+of values up to a hundred times the derivative.
 """
 
 from dataclasses import replace
@@ -37,13 +36,13 @@ STATE = ("time", "qpos", "qvel")
 
 
 def computed(whole, inputs):
-    """Return the flat array that a program fills, from one state; inputs by name of an array."""
+    """Return the flat array that a Program fills from `inputs`, arrays of one state by name."""
     rows = {name: np.reshape(values, (1, -1)) for name, values in inputs.items()}
     return specialised.filled(whole, rows)[0]
 
 
 def slopes_of(f, point):
-    """Return derivatives of f at a point: by each of its two symbols, and along (0.5, -2)."""
+    """Return the derivatives of f at a point by x, by y, and along (0.5, -2)."""
     graph = SymbolGraph()
     x, y = (graph.enter(("input", "x", k)) for k in range(2))
     along = [{x.number: 1.0}, {y.number: 1.0}, {x.number: 0.5, y.number: -2.0}]
@@ -95,7 +94,7 @@ def test_derivatives_are_defined_at_kinks_and_edges():
 
 
 def test_the_operand_that_is_not_selected_has_no_effect_on_derivatives():
-    """For a unit quaternion, the square root that is not selected has no derivative."""
+    """At zero the square root has no derivative, but select() takes its other operand."""
 
     def length(x, y):
         root = np.sqrt(x * x + y * y)
@@ -132,7 +131,7 @@ def test_a_given_derivative_replaces_the_computed_derivative():
 
 
 def found(kernel, m, d, inputs, shape, symbolic=()):
-    """Return the array that a traced kernel fills; options may be inputs, too."""
+    """Return the array that a traced kernel fills; the options in `symbolic` are inputs, too."""
     tracing = Tracing(m, symbolic)
 
     def run():
@@ -159,7 +158,7 @@ def step_slopes(m, d):
 
 
 def given(d):
-    """Return the inputs of the dynamics; forces on bodies only if there are any."""
+    """Return the names of the inputs of the dynamics, with xfrc_applied only if it is not zero."""
     return (*STATE, "qfrc_applied", *(("xfrc_applied",) if d.xfrc_applied.any() else ()))
 
 
@@ -174,12 +173,12 @@ ROBOTS = {"ur5_robot.urdf": False, "panda.urdf": False, "talos_reduced.urdf": Tr
 
 
 def softly(m):
-    """Return the Model with the smooth law, and soft limits."""
+    """Return the Model with smooth laws of dry friction and joint limits, and soft limits."""
     return smoothly(with_soft_limits(m))
 
 
 def in_motion(name):
-    """Return a robot in a state in which no branch changes within 0.05."""
+    """Return a Model and a Data; all states within 0.05 take the same branches."""
     if name in ROBOTS:
         m = rb.load_urdf(robots.find(name), floating_base=ROBOTS[name], strict=False)
     else:
@@ -242,7 +241,7 @@ def racks():
 
 
 def geared():
-    """Return a tree whose gears couple an actuated joint to a joint without an actuator."""
+    """Return the SystemBuilder of a tree whose gears couple joints with and without actuators."""
     system = rb.SystemBuilder("geared", base="base")
     inertial = rb.shapes.box((0.3, 0.1, 0.2), mass=2.0, at=rb.pose((0.2, 0.1, 0.0)))
     ends = ("base", "a", "b", "c")
@@ -264,7 +263,7 @@ REFUSED = {f"{kind}, sprung": lambda kind=kind: sprung(kind) for kind in CURVED[
 
 def refused_in_motion(name):
     m = softly(rb.build(REFUSED[name]()))
-    m.opt.integrator = "euler"  # forward and inverse with explicit damping, as differentiated
+    m.opt.integrator = "euler"  # its damping is explicit, as in the derivatives
     with refused(rb.ModelError, "no-derivative", "inverse_derivatives"):
         rb.inverse_derivatives(m, rb.make_data(m))
     d = rb.make_data(m)
@@ -292,7 +291,7 @@ def test_refused_models_have_traced_derivatives(name):
     with Comparison("traced derivatives", name) as case:
         case.close("inverse, dq", dq, by_position(m, d, inverse), DIFFERENCE)
         case.close("inverse, dv", dv, by_entry(d.qvel, inverse), DIFFERENCE)
-        # inverse is linear in qacc, so a long step has no truncation and little rounding
+        # inverse is linear in qacc, so a long difference has little error
         case.close("inverse, dqacc", da, by_entry(qacc, inverse, 1.0), DIFFERENCE)
         M = rb.mass_matrix(m, d)
         if m.nefc == 0:
@@ -305,7 +304,7 @@ def test_refused_models_have_traced_derivatives(name):
 
 
 def step_differences(m, d, h):
-    """Return the derivative of a timestep by differences of the states at its end."""
+    """Return the derivative (2 nv, 3 nv) of a timestep by differences with the step size h."""
     nv = m.nv
     end = d.copy()
     rb.step(m, end)
@@ -322,7 +321,8 @@ def step_differences(m, d, h):
 
 
 def compare_step_slopes(name, m, d, integrator, h=1e-2):
-    m.opt.integrator, m.opt.timestep = integrator, 0.005  # long steps show errors of higher order
+    # long timesteps show terms of higher order
+    m.opt.integrator, m.opt.timestep = integrator, 0.005
     found_slopes, expected = step_slopes(m, d), step_differences(m, d, h)
     nv, dtau = m.nv, rb.inverse_mass_matrix(m, d)
     tolerance = max(DIFFERENCE, 100.0 * with_inverse(EXACT, np.linalg.inv(dtau), nv))
@@ -356,7 +356,7 @@ def test_derivatives_of_a_step_with_explicit_damping_equal_differences():
 
 @pytest.mark.parametrize("name", REFUSED)
 def test_a_step_of_a_refused_model_has_derivatives(name):
-    # dry friction over speed, in the implicit damping of the step, needs shorter differences
+    # implicit damping contains dry friction over speed, which needs shorter differences
     compare_step_slopes(name, *refused_in_motion(name), "implicit_damping", h=5e-3)
 
 
@@ -386,7 +386,7 @@ def test_derivatives_of_a_runge_kutta_step_equal_differences(kinds):
 )
 def test_the_differentiated_results_are_written_too(kernel, fields, function):
     m, d = in_motion("coupled")
-    m.opt.integrator = "euler"  # forward and inverse with explicit damping, as differentiated
+    m.opt.integrator = "euler"  # its damping is explicit, as in the derivatives
 
     shape = (2 * m.nv, 3 * m.nv) if function is rb.step else (3, m.nv, m.nv)
 

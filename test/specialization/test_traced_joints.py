@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Compare straight-line code of all joint types, springs, limits and branches with the engine."""
+"""Straight-line code of all joint types, springs, limits and branches agrees with the engine."""
 
 import numpy as np
 import pytest
@@ -31,7 +31,7 @@ def test_a_traced_step_equals_the_engine(name, integrator, passive):
 
 
 def near_singularity(integrator, distance):
-    """Return a Model, and Data on both sides of a singularity and far from it."""
+    """Return a Model, and Data at `distance` on both sides of a singularity and far from it."""
     m = specialised_models.model("yaw_pitch_roll")
     m.opt.integrator = integrator
     rows = specialised.random_data(m, 3, seed=4)
@@ -42,8 +42,8 @@ def near_singularity(integrator, distance):
 
 @pytest.mark.parametrize("integrator", INTEGRATORS)
 @pytest.mark.parametrize("distance", [1e-4, 5e-3, 0.02, 0.3])
-def test_traced_steps_are_right_near_a_singularity(integrator, distance):
-    """Runge-Kutta uses Euler steps near a singularity, depending on each state."""
+def test_steps_equal_the_engine_near_a_singularity(integrator, distance):
+    """Near a singularity a Runge-Kutta step becomes an Euler step."""
     m, rows = near_singularity(integrator, distance)
     specialised.compare_with_engine(
         m, rows, ("step", "forward_dynamics", "inverse"), f"{integrator}, {distance}"
@@ -53,7 +53,7 @@ def test_traced_steps_are_right_near_a_singularity(integrator, distance):
 @pytest.mark.parametrize("integrator", INTEGRATORS)
 @pytest.mark.parametrize("distance", [0.0, 1e-9])
 def test_traced_steps_are_finite_at_a_singularity(integrator, distance):
-    """cond(M) is 1e10, so accelerations are mere rounding errors, but finite, and counted."""
+    """cond(M) is 1e10, so accelerations are only rounding errors, and nsingular grows."""
     m, rows = near_singularity(integrator, distance)
     ours = specialised.evaluate(specialised.program_of(m, "step"), specialised.given(m, rows))
     assert all(np.isfinite(values).all() for values in ours.values())

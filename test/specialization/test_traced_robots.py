@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Compare straight-line code of every function with the engine, for most robots only nightly.
+"""Straight-line code of every function agrees with the engine, for most robots only nightly.
 
 NumPy evaluates the operations, for several states at once. Machine code must be compiled, so it is
 tested on fewer robots (test_row_code.py, test_lanes.py). Derivatives of a timestep, which the
@@ -22,7 +22,8 @@ STATES = 2
 #: Robots with mimic joints, which are also loaded with their couplings.
 COUPLED = ("panda.urdf", "pr2.urdf", "tiago_pro.urdf", "talos_full_v2.urdf")
 
-#: By function: the differentiated field, and the index of the tolerance: 0 for results of M^-1.
+#: For each function the differentiated field, and an index of specialised.tolerances. The index 0
+#: is for results that contain M^-1.
 DERIVATIVES = {"inverse_derivatives": ("qfrc_inverse", 1), "forward_derivatives": ("qacc", 0)}
 
 #: A robot with more than a million operations in the forward derivatives on a floating base.
@@ -49,8 +50,8 @@ def test_traced_functions_equal_the_engine(path):
 @needs_robots
 @each_family
 def test_inverse_derivatives_of_a_robot_are_traced(path):
-    """The base changes from robot to robot; forward derivatives contain the inverse derivatives of
-    all floating bases.
+    """Half of the robots have a floating base. The forward derivatives below contain the inverse
+    derivatives of all floating bases.
     """
     floating = robots.LOADABLE.index(path) % 2 == 1
     m = robots.load(path, floating_base=floating)
@@ -60,7 +61,7 @@ def test_inverse_derivatives_of_a_robot_are_traced(path):
 @needs_robots
 @each_family
 def test_forward_derivatives_of_a_robot_are_traced(path):
-    """To save time, robots with a fixed base are in test_trace_derivatives.py."""
+    """To save time, all robots have a floating base; test_trace_derivatives.py has fixed bases."""
     m = robots.load(path, floating_base=True)
     if path.name == TOO_LARGE:
         with refused(rb.ModelError, "not-traceable", f"'{m.name}'"):
@@ -70,10 +71,11 @@ def test_forward_derivatives_of_a_robot_are_traced(path):
 
 
 def compare_derivatives(m, name, where):
-    """Compare derivatives with the toolbox.
+    """Assert that traced derivatives in random states agree with the toolbox.
 
-    Errors of derivatives by q are relative to at least the largest differentiated value: turning a
-    single body changes none of the forces on it, so the derivative is only rounding.
+    Errors of derivatives by q are relative to at least the largest differentiated value. For
+    example, rotating a single body changes none of its forces, so their derivative is only
+    rounding.
     """
     field, inverted = DERIVATIVES[name]
     rows = specialised.random_data(m, STATES, seed=2)

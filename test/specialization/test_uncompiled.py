@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""All compiled kernels have versions in plain Python, and stay unchanged themselves."""
+"""Each compiled kernel has a version in plain Python, and is not changed by it."""
 
 import subprocess
 import sys
@@ -37,7 +37,7 @@ def odd(n, out):
 
 
 def used_by(function):
-    """Yield the values of all names that a function and its inner functions use."""
+    """Yield each name that a function or its inner functions use, with its value."""
     codes = [function.__code__]
     while codes:
         code = codes.pop()
@@ -50,7 +50,7 @@ def used_by(function):
 
 
 def reached(function):
-    """Return all reachable Python functions of the project; none may be compiled."""
+    """Return the project's functions that a function calls; assert that none is compiled."""
     seen, left = {}, [(function.__name__, function)]
     while left:
         path, value = left.pop()
@@ -71,7 +71,7 @@ def test_uncompiled_kernels_call_no_compiled_function(name):
 
 
 def test_compiled_kernels_stay_compiled():
-    """The code, calls and signatures of compiled kernels do not change."""
+    """uncompiled() changes neither the kernel nor its module."""
     before = dict(vars(forward))
     function = substep.py_func
     assert isinstance(substep, COMPILED)
@@ -118,7 +118,7 @@ def test_uncompiled_functions_keep_defaults_and_closures():
 
 
 def test_kernels_in_python_give_the_results_of_compiled_kernels():
-    """The kernel is the step of a plain tree on a Data of numbers."""
+    """The kernel is a step of a pendulum."""
     builder = rb.SystemBuilder("pendulum").body("a", specialised_models.BODY)
     m = rb.build(builder.joint("j", "revolute", "base", "a", axis=(0, 1, 0), damping=0.3))
     d = specialised.random_data(m, 1, seed=41)[0]

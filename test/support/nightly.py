@@ -32,10 +32,10 @@ ONE_IN = {
     "engine/test_constraint_equations.py::test_constraints_do_not_drift": 3,
     "specialization/test_traced_joints.py::test_a_traced_step_equals_the_engine": 4,
     "specialization/test_traced_joints.py::test_traced_functions_equal_the_engine": 3,
-    "specialization/test_traced_joints.py::test_traced_steps_are_right_near_a_singularity": 2,
+    "specialization/test_traced_joints.py::test_steps_equal_the_engine_near_a_singularity": 2,
     "specialization/test_trace_derivatives.py::test_refused_models_have_traced_derivatives": 2,
     "specialization/test_trace_derivatives.py::test_a_step_of_a_refused_model_has_derivatives": 2,
-    "specialization/test_row_code.py::test_a_step_of_rows_equals_the_engine": 3,
+    "specialization/test_row_code.py::test_a_step_of_one_robot_equals_the_engine": 3,
     "specialization/test_lanes.py::test_every_lane_has_the_bits_of_one_robot": 4,
     "specialization/test_not_finite.py::test_nan_reaches_the_same_entries_as_in_the_engine": 4,
     "textbook/test_textbook_loops.py::test_K_is_the_derivative_of_the_error": 3,
@@ -124,7 +124,7 @@ ONE_IN = {
     "test_a_servo_behind_a_soft_gear_is_as_slow_as_the_gear_needs": 3,
     # generated code and rollouts, compared with the same engine
     "rollouts/test_batch_steps.py::test_a_batch_has_the_bits_of_specialised_steps": 4,
-    "specialization/test_row_code.py::test_functions_of_rows_equal_the_engine": 3,
+    "specialization/test_row_code.py::test_functions_of_one_robot_equal_the_engine": 3,
     "writing/test_mjcf_mujoco.py::test_random_trees_agree_in_mujoco": 3,
     "codegen/test_c_robots.py::test_the_generated_test_passes_and_fails_for_changed_code": 4,
     "rollouts/test_rollout_laws.py::test_laws_compute_the_same_as_numpy": 6,
@@ -163,7 +163,7 @@ LONG = {
     "specialization/test_trace_derivatives.py::test_derivatives_agree_with_the_toolbox": [
         "talos_reduced.urdf",
     ],
-    "specialization/test_row_code.py::test_a_step_of_rows_equals_the_engine": ["panda.urdf"],
+    "specialization/test_row_code.py::test_a_step_of_one_robot_equals_the_engine": ["panda.urdf"],
     "specialization/test_lanes.py::test_every_lane_has_the_bits_of_one_robot": ["quadruped-2"],
     "description/test_collisions.py::test_real_robots_become_models": ["talos_reduced.urdf"],
     "description/test_appearance.py::test_pinocchio_reads_the_same_visuals": [
@@ -224,7 +224,7 @@ LONG = {
         "panda-gcc", "anymal-gcc", "reversed-gcc",
     ],
     "codegen/test_fmu.py::"
-    "test_an_fmu_is_valid_and_has_the_bits_of_the_c_and_the_motion_of_the_engine": [
+    "test_an_fmu_has_the_bits_of_the_c_code_and_the_motion_of_the_engine": [
         "panda-2.0", "panda-3.0", "anymal-2.0", "anymal-3.0", "arm-2.0",
     ],
     "codegen/test_c_robots.py::test_single_precision_code_is_close_to_double": [
@@ -287,16 +287,16 @@ LONG = {
     "ros/arm/test_arm_tracks_node.py::"
     "test_computed_torque_tracks_twenty_times_closer_than_pd": ["panda", "ur5"],
     # further cases of a test; `make test` runs one or two cases
-    "specialization/test_row_code.py::test_functions_of_rows_equal_the_engine": ["library"],
+    "specialization/test_row_code.py::test_functions_of_one_robot_equal_the_engine": ["library"],
     "identification/test_identification_solve.py::test_extreme_motions_are_refused_or_fitted": [
         "1e+20-qvel",
     ],
     "identification/test_identification_solve.py::test_extreme_gravity_is_refused_or_fitted": [
         "1e+20",
     ],
-    "codegen/test_fmu.py::test_fmpy_validates_and_simulates_an_fmu_of_the_command": ["2.0"],
+    "codegen/test_fmu.py::test_fmpy_validates_and_simulates_an_fmu_from_the_command": ["2.0"],
     "codegen/test_fmu.py::test_a_step_that_is_not_a_whole_number_of_timesteps_is_refused": ["2.0"],
-    "codegen/test_fmu.py::test_a_saved_state_continues_with_the_same_bits": ["2.0"],
+    "codegen/test_fmu.py::test_a_restored_simulation_continues_with_the_same_bits": ["2.0"],
     "docs/test_examples.py::test_an_example_prints_the_lines_in_its_docstring": ["high_gain.py"],
     "docs/test_documents.py::test_python_blocks_of_a_page_run_in_turn": [
         "docs/guides/rollouts.md", "docs/guides/trials.md",
@@ -305,26 +305,26 @@ LONG = {
     "description/test_urdf_xacro.py::test_expressions_that_take_too_long_are_refused": [
         "range", "macros",
     ],
-    "rollouts/test_contact_lanes.py::test_a_tip_that_touches_and_leaves_steps_as_the_engine": [
+    "rollouts/test_contact_lanes.py::test_a_tip_that_touches_and_leaves_steps_as_in_the_engine": [
         "slanted-6",
     ],
-    "rollouts/test_lanes_of_pairs.py::test_fingers_that_touch_each_other_step_as_the_engine": [
+    "rollouts/test_lanes_of_pairs.py::test_touching_fingers_step_as_in_the_engine": [
         "tips1", "tips2",
     ],
     "rollouts/test_lanes_of_pairs.py::"
     "test_errors_in_the_code_of_pairs_are_detected": ["arm", "arcs"],
-    "rollouts/test_contact_fields.py::test_spheres_on_terrain_step_as_the_engine": ["slanted"],
+    "rollouts/test_contact_fields.py::test_spheres_on_terrain_step_as_in_the_engine": ["slanted"],
     "rollouts/test_contact_fields.py::"
     "test_the_comparison_with_the_engine_finds_missing_features_of_terrain": [
         "valleys",
     ],
-    "rollouts/test_contact_capsules.py::test_rods_that_slide_spin_and_roll_step_as_the_engine": [
+    "rollouts/test_contact_capsules.py::test_rods_that_slide_and_spin_step_as_in_the_engine": [
         "flat",
     ],
     "rollouts/test_contact_capsules.py::"
     "test_an_error_in_the_code_of_capsules_is_detected": ["tilted", "arcs"],
     "rollouts/test_batch_steps.py::"
-    "test_robots_of_other_collections_have_the_bits_of_specialised_steps": [
+    "test_real_robots_have_the_bits_of_specialised_steps": [
         "arm", "coupled fingers",
     ],
     "engine/test_contact_robots.py::test_a_fallen_robot_rests_with_other_integrators": ["rk4"],
@@ -340,7 +340,7 @@ LONG = {
     "test_a_rollout_gives_the_bits_of_steps_on_every_processor": [
         "x86-64-v3", "skylake-avx512",
     ],
-    "codegen/test_control_package.py::test_the_gate_judges_states_as_the_gate_of_arm_controller": [
+    "codegen/test_control_package.py::test_the_gate_checks_states_like_arm_controller": [
         "partial",
     ],
     "identification/test_online_payload.py::"
@@ -438,10 +438,10 @@ INSTEAD = {
     "rollouts/test_contact_cuda.py::test_a_trot_has_the_bits_of_a_batch":
         "rollouts/test_contact_cuda.py::"
         "test_a_finger_with_friction_and_a_limit_has_the_bits_of_a_batch",
-    "rollouts/test_contact_fields.py::test_a_trot_on_terrain_steps_as_the_engine":
-        "rollouts/test_contact_fields.py::test_spheres_on_terrain_step_as_the_engine",
-    "rollouts/test_lanes_of_pairs.py::test_a_robot_that_stands_and_grasps_steps_as_the_engine":
-        "rollouts/test_lanes_of_pairs.py::test_fingers_that_touch_each_other_step_as_the_engine",
+    "rollouts/test_contact_fields.py::test_a_trot_on_terrain_steps_as_in_the_engine":
+        "rollouts/test_contact_fields.py::test_spheres_on_terrain_step_as_in_the_engine",
+    "rollouts/test_lanes_of_pairs.py::test_a_robot_that_stands_and_grasps_steps_as_in_the_engine":
+        "rollouts/test_lanes_of_pairs.py::test_touching_fingers_step_as_in_the_engine",
     "description/test_appearance.py::test_every_visual_and_collision_of_the_real_robots_is_read":
         "description/test_collisions.py::test_every_real_robot_is_read_with_all_its_meshes",
     "engine/test_long_chain.py::test_a_long_chain_read_from_a_urdf_equals_the_built_chain":
@@ -461,7 +461,7 @@ INSTEAD = {
         "identification/test_identify_cli.py::test_excite_reports_the_motion",
     "specialization/test_processors.py::test_each_processor_has_its_own_cache":
         "specialization/test_machine_cache.py::"
-        "test_another_model_option_or_processor_is_compiled_anew",
+        "test_another_model_option_or_processor_has_its_own_code",
 }  # fmt: skip
 #: Names in LONG that no collected case of their test has.
 UNKNOWN: list[str] = []

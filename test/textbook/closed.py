@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Random mechanisms whose loops are closed at one configuration by construction."""
+"""Random mechanisms whose loops are closed, by construction, in a random configuration."""
 
 from dataclasses import dataclass, replace
 
@@ -19,7 +19,7 @@ from rbdyn_ros.textbook.spatial import Array
 from rbdyn_ros.textbook.subspaces import null_matrix
 from rbdyn_ros.textbook.system import System
 
-#: Every joint type that constrains; a spherical_ypr constrains like a spherical joint.
+#: All types of joints that can close a loop with constraints.
 LOOP_TYPES = tuple(
     kind for kind in (*trees.LIBRARY, "fixed") if not kind.startswith(("sixdof", "floating"))
 )
@@ -27,7 +27,7 @@ LOOP_TYPES = tuple(
 
 @dataclass
 class Mechanism:
-    """A system in a state that its loops allow."""
+    """A Model and its textbook System in a state that the loops allow."""
 
     m: rb.Model
     s: System
@@ -39,8 +39,8 @@ class Mechanism:
 def mechanism(nb, loops, seed, kinds=trees.LIBRARY, **tree):
     """Return a random tree with loop joints of the given types, closed at a random q.
 
-    A loop joint connects two bodies at their poses: X_P and the joint's position are random, and
-    X_S follows. The velocity is random, projected to null(K).
+    For each loop joint X_P and the joint's position are random, and X_S follows from the poses of
+    its two bodies. The velocity is a random vector projected onto null(K).
     """
     rng = np.random.default_rng([seed, nb, len(loops)])
     description = trees.auto_tree(nb, kinds=kinds, seed=seed, **tree)
@@ -58,7 +58,8 @@ def mechanism(nb, loops, seed, kinds=trees.LIBRARY, **tree):
 def tolerance(least, H, K):
     """Return the relative tolerance of accelerations and forces under constraints.
 
-    Rounding grows with cond(H), and with cond(K) squared: the inverse of K acts twice on k.
+    It is at least `least`. Rounding errors grow with cond(H) and with cond(K)^2, because K is
+    inverted twice.
     """
     singular = significant(K)[1]
     spread = (singular[0] / singular[-1]) ** 2 if len(singular) else 1.0
@@ -66,13 +67,13 @@ def tolerance(least, H, K):
 
 
 def velocity(s, q, rng):
-    """Return a random velocity that the loops allow."""
+    """Return a random velocity (nv,) that the loops allow at q."""
     G = null_matrix(loop_constraints(s, q, np.zeros(s.nv)).K)
     return G @ (G.T @ rng.uniform(-1.0, 1.0, s.nv))
 
 
 def unconstrained(s, q, qd, f_ext=None):
-    """Return H (nv, nv) and C (nv,) of the spanning tree."""
+    """Return the mass matrix H and bias forces C of the spanning tree."""
     return crba(s, q), rnea(s, q, qd, np.zeros(s.nv), f_ext)
 
 
@@ -97,7 +98,7 @@ def _with_loop(description, name, kind, qpos, rng):
 
 
 def loop_state(kind, rng):
-    """Return a random position of one joint."""
+    """Return a random position of a joint of this kind."""
     q = rng.uniform(-1.5, 1.5, JOINT_KINDS[kind].nq)
     first = JOINT_KINDS[kind].quat
     if first >= 0:
@@ -110,14 +111,14 @@ def pose(origin):
 
 
 def frame(position, rotation):
-    """Return the homogeneous matrix (4, 4) of a pose."""
+    """Return the homogeneous matrix (4, 4) of a position and a rotation matrix."""
     T = np.eye(4)
     T[:3, :3], T[:3, 3] = rotation, position
     return T
 
 
 def homogeneous(X):
-    """Return the 4x4 pose of frame B in A of X = rot(E) xlt(r) from A to B."""
+    """Return the pose (4, 4) of frame B in A for the transform X = rot(E) xlt(r) from A to B."""
     E = X[:3, :3]
     rx = -E.T @ X[3:, :3]
     return frame([rx[2, 1], rx[0, 2], rx[1, 0]], E.T)

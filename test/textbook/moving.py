@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Systems in motion under forces on joints and bodies: generated trees and real robots."""
+"""Generated trees and real robots in random states, with forces on joints and bodies."""
 
 from dataclasses import dataclass
 
@@ -30,7 +30,7 @@ SIMPLE["deep"] = {"nb": 30, "kinds": trees.HINGES, "seed": 11}
 
 SCREWS = {"screws": {"nb": 8, "branching": 1.5, "kinds": ("helical", *trees.SIMPLE), "seed": 12}}
 
-#: Every type of joint, forward and reversed.
+#: Trees with every type of joint, some of them reversed.
 LIBRARY = {
     f"library-{seed}": {
         "nb": len(trees.LIBRARY),
@@ -49,7 +49,7 @@ LEGGED = ("solo12", "talos_reduced", "icub", "g1_29dof_rev_1_0", "anymal-kinova"
 
 TREES = SIMPLE | SCREWS | LIBRARY
 ROBOTS = (*ARMS, *LEGGED)
-#: All trees and robots, each with a fixed and a floating base.
+#: All trees and robots: (name, whether the base floats).
 ALL = [(name, floating) for name in (*TREES, *ROBOTS) for floating in (False, True)]
 
 
@@ -72,7 +72,7 @@ class Moving:
 
 
 def moving(name, floating=False, seed=5):
-    """Return a system by its name in TREES or ROBOTS, without rotors and passive forces."""
+    """Return a system in TREES or ROBOTS in a random state, without rotors and passive forces."""
     if name in TREES:
         m = trees.build(trees.auto_tree(**TREES[name]), floating).replaced()
     else:
@@ -92,9 +92,9 @@ def ids(params):
 
 
 def motion_about_origin(m, d, motion):
-    """Return (nbody, 6) velocities or accelerations of Data, [angular; linear], about the origin.
+    """Refer velocities or accelerations (nbody, 6), [angular; linear], to the world's origin.
 
-    In Data these vectors are about subtree_com of the tree.
+    In Data they refer to subtree_com of the tree.
     """
     com = d.subtree_com[m.body_rootid]
     linear = motion[:, 3:] + np.cross(com, motion[:, :3])
@@ -102,7 +102,7 @@ def motion_about_origin(m, d, motion):
 
 
 def force_about_origin(m, d, force):
-    """Return (nbody, 6) forces of Data, [moment; force], about the world's origin."""
+    """Refer forces of Data (nbody, 6), [moment; force], to the world's origin."""
     com = d.subtree_com[m.body_rootid]
     return np.hstack([force[:, :3] + np.cross(com, force[:, 3:]), force[:, 3:]])
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Compare the closed form (RBDA eq 5.3, 5.5, 5.6) and its coefficients with recursions."""
+"""The closed form (RBDA eq 5.3, 5.5, 5.6) and its coefficients agree with recursions."""
 
 import numpy as np
 import pytest
@@ -55,9 +55,9 @@ def test_the_equation_of_motion_agrees_with_the_recursion(system):
 
 @pytest.mark.parametrize("name", ["hinge-n7-b1.0", "mixed-n13-b1.6", "reversed", "screws"])
 def test_the_coriolis_matrix_has_christoffel_symbols(name):
-    """C_ijk is (dH_ij/dq_k + dH_ik/dq_j - dH_jk/dq_i) / 2; thus dH/dt - 2 C qd is skew.
+    """C_ijk is (dH_ij/dq_k + dH_ik/dq_j - dH_jk/dq_i) / 2, so dH/dt - 2 C qd is skew-symmetric.
 
-    Differences with two steps are extrapolated: their error is of order STEP^4 and eps / STEP.
+    Differences with two steps are extrapolated; they have errors of order STEP^4 and eps / STEP.
     """
     s, q, qd = moving(name).state
     C = closed_form(s, q).C
@@ -76,8 +76,8 @@ def derivative(s, q, direction):
     return (4.0 * fine - coarse) / 3.0
 
 
-def test_two_links_have_the_terms_of_textbooks():
-    """The C of a planar arm of two point masses has the textbooks' terms m2 l1 l2 sin(q2)."""
+def test_an_arm_of_two_links_has_the_coriolis_terms_of_textbooks():
+    """For a planar arm of two point masses, C has the well-known terms m2 l1 l2 sin(q2)."""
     import rbdyn_ros as rb
     from rbdyn_ros.textbook.system import System
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Test implicit and explicit constraints on random systems: section 3.2 of RBDA.
+"""Implicit and explicit constraints (RBDA, section 3.2) agree on random systems.
 
-Systems have n = 8 and condition numbers below 1e4; results agree to 1e-11.
+The systems have 8 coordinates and condition numbers below 1e4, so results agree to 1e-11.
 """
 
 from types import SimpleNamespace
@@ -17,7 +17,7 @@ N = 8
 
 
 def system(n_ic, n_c, seed=0):
-    """Return a random system with n_ic independent constraints in n_c rows."""
+    """Return a random system with n_c constraints, n_ic of them independent."""
     rng = np.random.default_rng([seed, n_ic, n_c])
     A = rng.uniform(-1.0, 1.0, (N, N))
     rows, mix = rng.uniform(-1.0, 1.0, (n_ic, N)), rng.uniform(-1.0, 1.0, (n_c, n_ic))
@@ -60,7 +60,7 @@ def test_a_nonsingular_system_has_the_solution_of_the_textbook_equation():
     close(found.lam, -solution[N:])
 
 
-def test_contradicting_rows_are_solved_with_the_least_residual():
+def test_contradicting_constraints_are_solved_with_the_least_residual():
     x = system(0, 0)
     K = np.vstack([np.eye(N)[0], np.eye(N)[0]])
     found = constraints.implicit(x.H, x.C, x.tau, K, np.array([1.0, 3.0]))
@@ -84,7 +84,7 @@ def test_explicit_forms_agree_with_the_implicit_form(x):
 
 
 def test_a_projected_mass_matrix_is_positive_definite_and_keeps_the_energy(x):
-    """H_G is symmetric and positive definite; energy and power are unchanged (3.22, 3.23)."""
+    """H_G is symmetric and positive definite; energy and power are the same (3.22, 3.23)."""
     G, g = constraints.explicit_from_implicit(x.K, x.k)
     H_G, _ = constraints.projected(x.H, x.C, G, g)
     close(H_G, H_G.T)
@@ -96,11 +96,11 @@ def test_a_projected_mass_matrix_is_positive_definite_and_keeps_the_energy(x):
 
 
 def test_the_motion_does_not_depend_on_coordinates(x):
-    """G A with an invertible A spans the same subspace: the motion and tau_c do not change."""
+    """G A with an invertible A spans the same subspace, so motion and tau_c do not change."""
     G, g = constraints.explicit_from_implicit(x.K, x.k)
     rng = np.random.default_rng(2)
     A = rng.uniform(-1.0, 1.0, (G.shape[1], G.shape[1])) + 2.0 * np.eye(G.shape[1])
-    shift = G @ rng.uniform(-1.0, 1.0, G.shape[1])  # g may be shifted along S
+    shift = G @ rng.uniform(-1.0, 1.0, G.shape[1])  # g may also change within the subspace
     qdd, tau_c, _ = constraints.explicit(x.H, x.C, x.tau, G, g)
     other_qdd, other_tau_c, _ = constraints.explicit(x.H, x.C, x.tau, G @ A, g + shift)
     np.testing.assert_allclose(other_qdd, qdd, atol=1e-9)

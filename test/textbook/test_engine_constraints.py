@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Compare the engine's constraints with the textbook's, on random mechanisms.
+"""Constraints of the engine agree with the textbook's on random mechanisms.
 
-The engine shares nothing with the textbook but the Model: it works about the centre of mass in
-world axes, finds the position of loop joints in closed form and uses no KKT matrix.
+Both share only the Model. The engine works about the centre of mass in world axes, finds the
+positions of loop joints in closed form, and uses no KKT matrix.
 """
 
 from dataclasses import replace
@@ -23,7 +23,8 @@ from rbdyn_ros.textbook.subspaces import same
 from rbdyn_ros.textbook.system import System
 
 TOLERANCE = 1e-10
-RATIOS = {"joint3": ("joint1", -0.7, 0.2), "joint5": ("joint3", 1.5, 0.0)}  # a chain
+# joint5 mimics joint3, which mimics joint1
+RATIOS = {"joint3": ("joint1", -0.7, 0.2), "joint5": ("joint3", 1.5, 0.0)}
 
 
 @pytest.mark.parametrize("seed", range(24))
@@ -48,14 +49,14 @@ def test_closed_loops_agree_with_the_textbook(seed):
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_mimic_joints_are_an_explicit_constraint(seed):
-    """On a tree without couplings, q_i = ratio q_leader + offset has a constant G, and g = 0."""
+def test_mimic_joints_act_like_an_explicit_constraint(seed):
+    """As constraints, q_i = ratio q_leader + offset have a constant G, and g = 0."""
     tree = trees.auto_tree(6, 1.5, kinds=trees.SIMPLE, seed=seed, damping=0.1)
     joints = tuple(
         replace(j, mimic=Mimic(*RATIOS[j.name])) if j.name in RATIOS else j for j in tree.joints
     )
     m, free = rb.build(replace(tree, joints=joints)), rb.build(tree)
-    m.opt.integrator = free.opt.integrator = "euler"  # explicit damping
+    m.opt.integrator = free.opt.integrator = "euler"  # here damping is explicit
     leading = np.array([m.jnt_dofadr[m.jnt_id(name)] for name in free.jnt_names])
     ratio = np.array([{"joint3": -0.7, "joint5": -1.05}.get(n, 1.0) for n in free.jnt_names])
     offset = np.array([{"joint3": 0.2, "joint5": 0.3}.get(n, 0.0) for n in free.jnt_names])

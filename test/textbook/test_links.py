@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Compare the recursions and unit vectors of Introduction to Humanoid Robotics with the engine.
+"""Recursions and unit-vector method of Introduction to Humanoid Robotics agree with the engine.
 
-Tolerance: 1e-13 of the largest entry. For results of M^-1 and A^-1, 64 nv cond eps if that is
-more, as the inverse amplifies rounding by the condition number.
+The tolerance is 1e-13 of the largest entry. For results of M^-1 and A^-1 it is at least 64 nv cond
+eps, because an inverse amplifies rounding errors by the condition number.
 """
 
 import numpy as np
@@ -38,7 +38,7 @@ def linear_first(a):
 
 
 def test_the_motion_of_all_links_agrees_with_the_engine(system):
-    """(vo, w) and (dvo, dw) are cvel and cacc about the world's origin; sv, sw is cdof."""
+    """About the world's origin, cvel is (vo, w), cacc is (dvo, dw), and cdof is (sv, sw)."""
     x = system
     rb.fwd_position(x.m, x.d)
     rb.fwd_velocity(x.m, x.d)
@@ -75,14 +75,14 @@ def test_torques_and_the_wrench_on_the_trunk_agree_with_the_engine(system):
         case.close("trunk", trunk, linear_first(expected.f[first]), TOLERANCE)
         u, trunk = inverse_dynamics(x.s, links)
         case.close("engine", u[6 * first :], x.d.qfrc_inverse[6 * first :], TOLERANCE)
-        if first:  # the engine's torque of the free joint is the same force along its axes
+        if first:  # the engine has the same wrench along the axes of the free joint
             S = absolute(*x.state).S[1]
             ours = S.T @ linear_first(trunk)
             case.close("engine's trunk", ours, x.d.qfrc_inverse[:6], TOLERANCE)
 
 
 def with_rotors(x):
-    """Return a Model with rotors, Ir gr^2 by dof, and a Data with reasonable forces."""
+    """Return a Model with rotors, a Data with moderate forces, and rotor inertias Ir gr^2."""
     rng = np.random.default_rng(3)
     Ir, gr = rng.uniform(1e-5, 1e-3, x.m.nv), rng.uniform(10.0, 100.0, x.m.nv)
     rotor_inertia = Ir * gr**2
@@ -95,13 +95,13 @@ def with_rotors(x):
     rb.inverse(m, d)
     d.qfrc_applied = d.qfrc_inverse
     if x.where.endswith("floating"):
-        d.qfrc_applied[:6] = 0.0  # the trunk moves freely
+        d.qfrc_applied[:6] = 0.0  # no force acts on the trunk
     rb.forward_dynamics(m, d)
     return m, d, rotor_inertia
 
 
-def test_the_unit_vector_method_gives_the_accelerations_of_the_aba(system):
-    """Without rotors the result equals the textbook's ABA, with rotors the engine's."""
+def test_the_unit_vector_method_has_the_accelerations_of_the_articulated_body_algorithm(system):
+    """Without rotors they equal those of the textbook's algorithm, with rotors the engine's."""
     x = system
     m, d, rotor_inertia = with_rotors(x)
     u = d.qfrc_applied
@@ -116,7 +116,7 @@ def test_the_unit_vector_method_gives_the_accelerations_of_the_aba(system):
 
 
 def test_the_unit_vector_method_gives_the_acceleration_of_the_trunk(system):
-    """Figures 6.20 and 6.29: [dvo; dw; ddq] of a floating robot, ddq of a fixed one."""
+    """The method of figures 6.20 and 6.29 returns [dvo; dw; ddq], or ddq for a fixed base."""
     x = system
     m, d, rotor_inertia = with_rotors(x)
     u = d.qfrc_applied
@@ -124,9 +124,9 @@ def test_the_unit_vector_method_gives_the_acceleration_of_the_trunk(system):
     tolerance = with_inverse(TOLERANCE, rb.mass_matrix(m, d), m.nv)
     with Comparison("unit vectors", x.where) as case:
         if x.where.endswith("floating"):
-            rb.inverse(m, d)  # writes the cacc of qacc
+            rb.inverse(m, d)  # this computes cacc
             true = motion_about_origin(m, d, d.cacc)[1] + x.s.a_g
-            # dvo, dw and ddq have different units and sizes, so they are compared separately
+            # compared separately, because their units and sizes differ
             case.close("dvo, dw", found[:6], linear_first(true), tolerance)
             case.close("ddq", found[6:], d.qacc[6:], tolerance)
         else:

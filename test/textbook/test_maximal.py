@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Maximal coordinates, KKT and projection agree on random mechanisms; forces balance each body.
+"""Maximal coordinates, KKT and projection agree on random mechanisms, and forces balance.
 
-Tolerances are relative to the largest entry: 1e-9, or 64 eps times the condition numbers of the
-inverted matrices (H once, K twice, as its smallest singular value divides k).
+Tolerances are relative to the largest entry: 1e-9, or 64 eps times cond(H) cond(K)^2 if that is
+larger.
 """
 
 import numpy as np
@@ -26,7 +26,7 @@ TOLERANCE = 1e-9
 
 
 def loops_of(case):
-    """Return the types of loop joints: each type alone, then two or three at random."""
+    """Return the types of loop joints of a case: one type, or in later cases two or three."""
     if case < len(LOOP_TYPES):
         return [LOOP_TYPES[case]]
     rng = np.random.default_rng(case)
@@ -35,7 +35,7 @@ def loops_of(case):
 
 @pytest.fixture(params=range(len(LOOP_TYPES) + 18), ids=lambda c: f"{c}-{'-'.join(loops_of(c))}")
 def case(request):
-    """Return a mechanism with forces on joints and bodies."""
+    """Return a mechanism, forces on its joints and on its bodies, and a name of the case."""
     number = request.param
     kinds = trees.LIBRARY if number % 3 else ("revolute", "prismatic", "universal")
     nb = 6 + number % 4
@@ -61,7 +61,7 @@ def test_maximal_kkt_and_projection_agree(case):
     with Comparison("textbook constraints", where) as compare:
         compare.close("projection", projected, kkt.qdd, allowed)
         compare.close("maximal", bodies.qdd, kkt.qdd, allowed)
-        # with redundant constraints each method has its own smallest lambda, with the same effect
+        # with redundant constraints the methods have different lambda, which have the same effect
         compare.close("tau_c", loops.K.T @ loop_lam, loops.K.T @ kkt.lam, allowed)
         if kkt.rank == len(loops.k):
             compare.close("lambda", loop_lam, kkt.lam, allowed)
@@ -77,11 +77,11 @@ def test_joint_forces_balance_every_body(case):
             _, S, _, _ = x.s.joint(i, x.q, x.qd)
             expected = tau[x.s.vs[i]]
             ours = S.T @ found.f_J[i]
-            compare.close("S^T f_J", ours + 1.0, expected + 1.0, TOLERANCE)  # (3.37)
+            compare.close("S^T f_J", ours + 1.0, expected + 1.0, TOLERANCE)  # equation 3.37
 
 
 def forces(x, found, f_ext):
-    """Return the joint forces on each body, and I a + p, both in base coordinates."""
+    """Return the joint forces on each body, and the needed forces, both in base coordinates."""
     iX_0, v = kinematics(x.s, x.q, x.qd)
     n = len(x.s.parent)
     on_bodies, needed = np.zeros((n, 6)), np.zeros((n, 6))
@@ -95,7 +95,7 @@ def forces(x, found, f_ext):
 
 
 def ends(x):
-    """Return p, s, X from the base to F_s, and T of every joint."""
+    """Return a list of p, s, X (from the base to F_s) and T for every joint."""
     iX_0, _ = kinematics(x.s, x.q, x.qd)
     tree = [(x.s.parent[i], i, iX_0[i], x.s.constraint_subspace(i, x.q)) for i in x.s.bodies]
     chords = [
@@ -106,7 +106,7 @@ def ends(x):
 
 
 def test_lambda_of_redundant_constraints_has_the_least_norm(case):
-    """With redundant constraints, lambda has no component in the null space of P T."""
+    """A lambda of least norm has no component in the null space of P T."""
     x, tau, f_ext, _ = case
     found = maximal(x.s, x.q, x.qd, tau, f_ext)
     lam = np.concatenate(found.lam)
@@ -115,7 +115,7 @@ def test_lambda_of_redundant_constraints_has_the_least_norm(case):
 
 
 def lambda_to_bodies(x):
-    """Return P T, in base coordinates."""
+    """Return the matrix P T, which maps lambda to forces on bodies, in base coordinates."""
     columns = []
     for p, s, X, T in ends(x):
         block = np.zeros((len(x.s.parent), 6, T.shape[1]))
@@ -126,7 +126,7 @@ def lambda_to_bodies(x):
 
 
 @pytest.mark.parametrize("seed", range(6))
-def test_a_tree_moves_as_by_the_articulated_body_algorithm(seed):
+def test_a_tree_has_the_accelerations_of_the_articulated_body_algorithm(seed):
     m = rb.build(trees.auto_tree(9, 1.4, kinds=trees.LIBRARY, seed=seed, reversals=0.5))
     s, rng = System.of(m), np.random.default_rng(seed)
     q, qd = states.random_qpos(m, rng), rng.uniform(-1.0, 1.0, m.nv)
@@ -140,7 +140,7 @@ def test_a_tree_moves_as_by_the_articulated_body_algorithm(seed):
 
 
 def test_massless_bodies_inside_a_tree_are_allowed():
-    """The rows of massless bodies in I are zero, but the matrix of eq 3.74 is regular."""
+    """The inertia I has rows of zeros for such bodies, but the matrix of eq 3.74 is regular."""
     m = rb.build(trees.auto_tree(9, 1.5, seed=3, massless=(1, 2, 4)))
     s, rng = System.of(m), np.random.default_rng(3)
     q, qd, tau = rng.uniform(-1.0, 1.0, (3, m.nv))
@@ -160,7 +160,7 @@ def test_floating_bodies_have_no_constraints():
 
 
 def four_bar():
-    """Return a spatial parallelogram: four hinges with parallel axes, three redundant rows."""
+    """Return a parallelogram of four hinges; three of its five loop constraints are redundant."""
     rod = shapes.box((1.0, 0.1, 0.1), mass=1.0, at=rb.pose((0.5, 0.0, 0.0)))
     z = {"axis": (0.0, 0.0, 1.0)}
     return (
@@ -178,10 +178,10 @@ def four_bar():
 
 
 def test_a_parallelogram_agrees_with_its_closed_form():
-    """Crank and rocker turn equally, the coupler only translates: (2 I_A + m l^2) qdd = tau.
+    """Crank and rocker turn equally, and the coupler translates, so (2 I_A + m l^2) qdd = tau.
 
     I_A is the inertia of a rod about its end. Gravity is along the axes, so the bearings carry the
-    weight. Their forces are not unique: the result has the least norm, and the sum is the weight.
+    weight. Their forces are not unique, but their sum is the weight.
     """
     m = rb.build(four_bar())
     s = System.of(m)
@@ -205,7 +205,7 @@ def test_a_parallelogram_agrees_with_its_closed_form():
 
 @pytest.mark.parametrize("angle", [0.0, 1e-9, 1e-7, 1e-5, 1e-3, 0.1])
 def test_methods_agree_near_the_singular_pose_of_a_parallelogram(angle):
-    """With all bars on a line K loses one more row: 2 of 5 remain, then 1."""
+    """If all bars are on a line, the rank of K is 1, and otherwise 2."""
     s = System.of(rb.build(four_bar()))
     q, qd = np.array([angle, -angle, angle]), np.array([1.3, -1.3, 1.3])
     loops = loop_constraints(s, q, qd)
@@ -213,16 +213,16 @@ def test_methods_agree_near_the_singular_pose_of_a_parallelogram(angle):
     tau = np.array([2.0, 0.0, 0.0])
     kkt = constraints.implicit(H, C, tau, loops.K, loops.k)
     assert kkt.rank == (1 if angle == 0.0 else 2)
-    # singular values have errors of 1e-16, their quotients of 1e-16 / angle
+    # singular values have errors of 1e-16, so quotients have errors of 1e-16 / angle
     allowed = max(1e-10, 1e-14 / (angle or 1.0))
     np.testing.assert_allclose(maximal(s, q, qd, tau).qdd, kkt.qdd, atol=allowed)
 
 
 @pytest.mark.parametrize("radius", [0.02, 0.1, 1.0])
 def test_a_gear_turns_a_wheel_as_in_example_3_2(radius):
-    """A gear of radius r at (-r, 0, 0) turns a wheel by a force along y: T_a = f / (f^T S).
+    """A gear at (-r, 0, 0) turns a wheel with a force f along y; T_a is f / (f^T S).
 
-    The motion does not depend on r; the bearing carries the force tau / r of the gear.
+    The motion does not depend on r. The bearing carries the gear's force tau / r.
     """
     wheel = shapes.cylinder(0.5, 0.1, mass=3.0)
     m = rb.build(
@@ -238,7 +238,8 @@ def test_a_gear_turns_a_wheel_as_in_example_3_2(radius):
     izz = s.I[1][2, 2]
     np.testing.assert_allclose(geared.qdd, [2.0 / izz], rtol=1e-12)
     np.testing.assert_allclose(geared.a, plain.a, atol=1e-12)
-    np.testing.assert_allclose(geared.f_J, plain.f_J, atol=1e-12 / radius)  # their sum is one
+    # only the sum of the two is f_J
+    np.testing.assert_allclose(geared.f_J, plain.f_J, atol=1e-12 / radius)
     T = s.constraint_subspace(1, np.zeros(1))
     weight = 3.0 * 9.81
     np.testing.assert_allclose(T @ plain.lam[1], [0, 0, 0, 0, 0, weight], atol=1e-12)
@@ -247,7 +248,7 @@ def test_a_gear_turns_a_wheel_as_in_example_3_2(radius):
 
 
 def test_an_unbalanced_rotor_loads_its_bearings():
-    """The bearing carries m e w^2 outward, and the moment of this force at height z."""
+    """The bearing carries the force m e w^2 of a mass at eccentricity e, and its moment."""
     e, w, height = 0.01, 30.0, 0.2
     at = rb.pose((e, 0.0, height))
     m = rb.build(
@@ -258,5 +259,5 @@ def test_an_unbalanced_rotor_loads_its_bearings():
     )
     m.opt.gravity[:] = 0.0
     found = maximal(System.of(m), np.array([0.4]), np.array([w]), np.zeros(1))
-    pull = -2.0 * e * w**2  # towards the axis
+    pull = -2.0 * e * w**2  # the force on the rotor is towards the axis
     np.testing.assert_allclose(found.f_J[1], [0.0, height * pull, 0.0, pull, 0.0, 0.0], atol=1e-12)

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Compare three forms of the recursive Newton-Euler algorithm with each other and with engines.
+"""Three forms of the recursive Newton-Euler algorithm agree, also with the engine and Pinocchio.
 
-Tolerances are relative to the largest entry: 1e-13 among the forms and to our engine, 1e-10 to
-Pinocchio. For forces of accelerations from M^-1 the tolerance is 1e-11: a light finger of icub
-accelerates so much that the terms of its force are 1e4 times their sum.
+Tolerances are relative to the largest entry: 1e-13, but 1e-10 for Pinocchio. For the forces of
+accelerations that were computed with M^-1 it is 1e-11, because a light finger of icub accelerates
+so much that the terms of its force are 1e4 times their sum.
 """
 
 import numpy as np
@@ -62,7 +62,7 @@ def test_two_spatial_forms_agree_with_the_engine(system):
 
 
 def test_forces_on_bodies_and_across_joints_agree_with_the_engine(system):
-    """With forces on bodies tau equals the forces of forward dynamics, and f equals cfrc_int."""
+    """With external forces, tau returns the forces of forward dynamics, and f equals cfrc_int."""
     x = system
     d = x.d.copy()
     d.qfrc_applied = d.qfrc_inverse
@@ -78,7 +78,7 @@ def test_forces_on_bodies_and_across_joints_agree_with_the_engine(system):
 
 
 def test_every_vector_agrees_in_both_coordinates(system):
-    """Vectors in body coordinates, transformed to the base, equal those in base coordinates."""
+    """Vectors in body coordinates equal those in base coordinates once they are transformed."""
     x = system
     body = newton_euler(*x.state, x.d.qacc, x.f_ext)
     base = newton_euler_absolute(*x.state, x.d.qacc, x.f_ext)
@@ -105,7 +105,7 @@ def test_three_forms_of_newton_euler_give_the_same_torques(arm):
 
 
 def test_classical_and_spatial_vectors_correspond(arm):
-    """Each quantity of each body corresponds as in table 5.2."""
+    """The quantities of each body correspond as in table 5.2."""
     x = arm
     vectors = luh_walker_paul(*x.state, x.d.qacc, x.f_ext)
     spatial = newton_euler(*x.state, x.d.qacc, x.f_ext)
@@ -122,7 +122,7 @@ def test_classical_and_spatial_vectors_correspond(arm):
 
 
 def test_classical_and_spatial_accelerations_differ():
-    """Linear accelerations and net moments differ; angular accelerations and forces are equal."""
+    """Linear accelerations and net moments differ. Angular accelerations and forces do not."""
     x = moving("mixed-n13-b1.6")
     vectors = luh_walker_paul(*x.state, x.d.qacc)
     spatial = newton_euler(*x.state, x.d.qacc)
@@ -140,7 +140,7 @@ def test_joints_that_are_not_revolute_or_prismatic_are_refused():
 
 
 def test_gravity_and_coriolis_terms_equal_the_recursion(system):
-    """Each term equals the recursion with the other inputs zero."""
+    """Each term equals the recursion if the inputs that it does not use are zero."""
     x = system
     s, q, qd = x.state
     zero = np.zeros(s.nv)
@@ -155,7 +155,7 @@ def test_gravity_and_coriolis_terms_equal_the_recursion(system):
 
 
 def test_forces_across_joints_carry_the_weight():
-    """At rest, the force of the ground on the base is the weight of all bodies."""
+    """At rest the ground pushes the base with the weight of all bodies."""
     x = moving("hinge-n15-b2.0")
     zero = np.zeros(x.s.nv)
     ground = newton_euler_absolute(x.s, x.d.qpos, zero, zero).f[0]

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Compare the three methods of section 3.6 with each other and with the articulated-body method.
+"""The three methods of RBDA, section 3.6, agree with the articulated-body algorithm.
 
-Inertias have condition numbers of about 1e3: results agree to 1e-11.
+The inertias have condition numbers of about 1e3, so results agree to 1e-11.
 """
 
 import numpy as np
@@ -71,13 +71,14 @@ def test_the_apparent_inverse_inertia_has_the_rank_of_the_freedom(n_f):
 
 
 def test_the_methods_give_the_equation_of_a_pendulum():
-    """For a point mass at a distance l from a hinge, l^2 m qdd = -m g l sin q + tau."""
+    """A point mass at a distance l from a hinge has m l^2 qdd = -m g l sin q + tau."""
     mass, length, g, q, qd = 2.0, 0.7, 9.81, 0.4, 1.3
     about_com = 1e-9 * np.eye(3)
-    C = np.array([[0.0, 0.0, 0.0], [0.0, 0.0, length], [0.0, -length, 0.0]])  # [com x]
+    # the cross-product matrix of com
+    C = np.array([[0.0, 0.0, 0.0], [0.0, 0.0, length], [0.0, -length, 0.0]])
     I = np.block(
         [[about_com + mass * C @ C.T, mass * C], [mass * C.T, mass * np.eye(3)]]
-    )  # com at (-length, 0, 0) of the body: below the hinge at q = 0
+    )  # at q = 0 the centre of mass is below the hinge
     S, v = np.eye(6)[:, [2]], qd * np.eye(6)[2]
     down = np.array([-np.cos(q), np.sin(q), 0.0])
     f_g = I @ motion_transform(np.eye(3), np.zeros(3)) @ np.concatenate([np.zeros(3), g * down])

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Test Euler's equation, SE(3) and momentum of a body, as in Introduction to Humanoid Robotics."""
+"""Euler's equation, SE(3) and momentum in Introduction to Humanoid Robotics fit the engine."""
 
 import itertools
 
@@ -15,7 +15,7 @@ from rbdyn_ros.textbook.exponential import rodrigues, se3_exp
 from rbdyn_ros.textbook.momentum import Body, State, momentum, motion, se3_dynamics
 from rbdyn_ros.textbook.spatial import cross
 
-# the book's box of 0.1 x 0.4 x 0.9 m and 36 kg, with w0 = (1, 1, 1) rad/s, 5 s in steps of 20 ms
+# the book's box, of 0.1 x 0.4 x 0.9 m and 36 kg, begins at 1 rad/s about each axis
 BOX = np.diag([2.91, 2.46, 0.51])
 W0 = np.ones(3)
 TIME, STEP = 5.0, 0.02
@@ -24,7 +24,7 @@ ANGLES = (0.0, 1e-300, 1e-12, 1e-9, 1e-7, 1e-4, 0.1, 1.0, 3.0, np.pi, 6.0, 20.0)
 
 
 def turned(dt, time=TIME):
-    """Return R and w after a time."""
+    """Return R and w of the box after a time, by the book's loop with steps dt [s]."""
     return next(itertools.islice(turning(BOX, W0, dt), round(time / dt), None))
 
 
@@ -38,8 +38,8 @@ def test_the_box_has_the_inertia_of_the_book():
     np.testing.assert_allclose(inertia, [2.91, 2.46, 0.51, 0.0, 0.0, 0.0], rtol=1e-14)
 
 
-def test_euler_equation_conserves_momentum_and_energy_to_its_order():
-    """The method is of order 1: half the step halves the error, which is 5 % at 20 ms."""
+def test_the_loop_for_eulers_equation_conserves_momentum_and_energy_to_order_1():
+    """The loop is of order 1, so half the step halves the error, which is 5 % at 20 ms."""
     L0, T0 = momentum_and_energy(np.eye(3), W0)
     errors = []
     for dt in (STEP, STEP / 16.0, STEP / 32.0):
@@ -51,7 +51,7 @@ def test_euler_equation_conserves_momentum_and_energy_to_its_order():
 
 
 def test_the_euler_equation_agrees_with_the_engine():
-    """The book's loop converges to a body on a ball joint, without gravity, by Runge-Kutta."""
+    """The book's loop converges to the engine's motion of a body on a ball joint."""
     m = rb.build(
         rb.SystemBuilder("box", base="ground")
         .body("box", shapes.box((0.1, 0.4, 0.9), mass=36.0))
@@ -90,14 +90,14 @@ def test_exponentials_agree_with_scipy(angle):
         pose[:3, :3], pose[:3, 3] = R, p
         expected = scipy.linalg.expm(twist * dt) @ pose
         p2, R2 = se3_exp(p, R, vo, w, dt)
-        # SciPy's expm loses some digits by squaring
+        # SciPy's expm loses some digits, because it squares matrices
         np.testing.assert_allclose(p2, expected[:3, 3], atol=2e-14 * (1.0 + angle))
         np.testing.assert_allclose(R2, expected[:3, :3], atol=2e-14 * (1.0 + angle))
         np.testing.assert_allclose(rodrigues(w * dt).T @ rodrigues(w * dt), np.eye(3), atol=1e-14)
 
 
 def test_the_exponential_is_smooth_at_zero_rotation():
-    """If the rotation passes zero in tiny steps, no result changes by more than the steps."""
+    """A tiny rotation changes the result by the tiny amount of its first-order term."""
     p, R, vo, n = np.array([0.3, -0.2, 0.5]), np.eye(3), np.ones(3), np.array([0.6, 0.0, 0.8])
     straight, _ = se3_exp(p, R, vo, np.zeros(3), 1.0)
     np.testing.assert_array_equal(straight, p + vo)
@@ -108,7 +108,7 @@ def test_the_exponential_is_smooth_at_zero_rotation():
 
 
 def test_a_body_moves_along_a_screw():
-    """As in figure 6.8, a body rotates about an axis through c and moves along the axis."""
+    """As in figure 6.8, a body rotates about an axis through c and moves along this axis."""
     c, w = np.array([1.0, 2.0, 0.0]), np.array([0.0, 0.0, 2.0 * np.pi])
     vo = np.cross(c, w) + 0.3 * w / (2.0 * np.pi)
     start = c + 0.5 * np.eye(3)[0]
@@ -144,7 +144,7 @@ def free_body(I):
 
 
 def as_data(m, x):
-    """Return a Data in a state: velocity of the frame's origin, rotation in its own axes."""
+    """Return a Data in the state x of a body."""
     d = rb.make_data(m)
     d.qpos[:3] = x.p
     d.qpos[3:] = trees.wxyz(states.Rotation.from_matrix(x.R))
@@ -160,7 +160,7 @@ def kinetic_energy(body, x):
 
 @pytest.mark.parametrize("seed", range(4))
 def test_momentum_is_the_gradient_of_the_energy(seed):
-    """P = m v_com, L = I_com w + com x P; both are gradients of the kinetic energy."""
+    """P = m v_com and L = I_com w + com x P are gradients of the kinetic energy T."""
     _, body, rng = random_body(seed)
     x = random_state(rng)
     com = x.p + x.R @ body.c
@@ -178,9 +178,10 @@ def test_momentum_is_the_gradient_of_the_energy(seed):
 
 @pytest.mark.parametrize("seed", range(4))
 def test_force_and_moment_are_the_rates_of_momentum(seed):
-    """dP/dt = f, dL/dt = tau: extrapolated central differences, of order h^4 and eps/h.
+    """Differences of momentum give dP/dt = f and dL/dt = tau.
 
-    The state at h follows from a constant acceleration: the pose by the velocity at the middle.
+    They are extrapolated central differences, with errors of order h^4 and eps / h. The state at h
+    follows from a constant acceleration, and its pose from the velocity at h / 2.
     """
     _, body, rng = random_body(seed)
     x = random_state(rng)
@@ -201,13 +202,13 @@ def test_the_acceleration_agrees_with_the_engine(seed):
     I, body, rng = random_body(seed)
     x = random_state(rng)
     m = free_body(I)
-    m.opt.integrator = "euler"  # forward dynamics in continuous time
+    m.opt.integrator = "euler"  # its forward dynamics has no implicit terms
     d = as_data(m, x)
     d.xfrc_applied[1] = rng.uniform(-1.0, 1.0, 6)
     rb.forward_dynamics(m, d)
     f, torque = np.split(d.xfrc_applied[1], 2)
     dvo, dw = se3_dynamics(body, x, f, torque + np.cross(d.xipos[1], f))
-    # acceleration of the origin: d/dt (vo + w x p), where dp/dt is that velocity itself
+    # the acceleration of the origin is d/dt (vo + w x p), where dp/dt is the velocity itself
     velocity = x.vo + np.cross(x.w, x.p)
     of_origin = dvo + np.cross(dw, x.p) + np.cross(x.w, velocity)
     allowed = 1e-12 * size(dvo, dw)
@@ -221,7 +222,7 @@ def size(*arrays):
 
 @pytest.mark.parametrize("seed", range(2))
 def test_the_motion_of_a_free_body_agrees_with_the_engine(seed):
-    """The loop of figure 6.14, of order 1, converges to the engine's Runge-Kutta."""
+    """The loop of figure 6.14, of order 1, converges to the engine's Runge-Kutta method."""
     I, body, rng = random_body(seed)
     x0 = random_state(rng)
     m = free_body(I)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Test the statements about subspaces in section 3.3 of RBDA; rounding is about 1e-15."""
+"""The statements about subspaces in RBDA, section 3.3, hold up to rounding of about 1e-15."""
 
 import numpy as np
 import pytest
@@ -32,7 +32,7 @@ def random_inertia(rng):
 
 @pytest.fixture(params=range(7), ids=lambda n: f"dim{n}")
 def subspace(request):
-    """Return a basis (6, n) of a random subspace of motions, and its random generator."""
+    """Return a basis (6, n) of a random subspace of motions, and a random generator."""
     rng = np.random.default_rng(request.param)
     return rng.uniform(-1.0, 1.0, (6, request.param)), rng
 
@@ -41,7 +41,7 @@ def test_a_subspace_does_not_depend_on_its_basis(subspace):
     S, rng = subspace
     A = rng.uniform(-1.0, 1.0, (S.shape[1], S.shape[1]))
     assert same(S, S @ A)
-    assert same(S, np.hstack([S @ A, S]))  # some columns depend on others
+    assert same(S, np.hstack([S @ A, S]))  # columns may depend on each other
     assert same(S, range_matrix(S))
     assert rank(np.hstack([S, S])) == S.shape[1]
 
@@ -61,7 +61,7 @@ def test_the_complement_is_orthogonal(subspace):
 
 
 def test_a_complement_is_a_subspace_of_the_dual_space(subspace):
-    """If X transforms motions, then X* transforms their complement, and X does not."""
+    """If X transforms motions, then X* transforms the complement of a subspace; X does not."""
     S, rng = subspace
     X = rng.uniform(-1.0, 1.0, (6, 6))
     assert same(complement(X @ S), np.linalg.inv(X).T @ complement(S))
@@ -96,7 +96,7 @@ def test_a_vector_is_the_sum_of_its_parts_in_three_subspaces():
 
 @pytest.mark.parametrize("columns", [(2, 3), (3, 4), (3, 3)])
 def test_decompose_refuses_subspaces_without_a_direct_sum(columns):
-    """Too few columns, too many columns and dependent columns are refused."""
+    """The subspaces have too few, too many or dependent columns."""
     subspaces = [np.eye(6)[:, :n] for n in columns]
     with refused(ParameterError, "bad-argument", "subspaces"):
         decompose(np.ones(6), *subspaces)
@@ -110,12 +110,13 @@ def test_bases_of_another_shape_are_refused(subspaces):
         decompose(np.ones(6), *subspaces)
 
 
-def test_subspaces_without_a_direct_sum_are_found():
+def test_is_direct_sum_recognises_direct_sums():
     one = np.eye(6)
     assert is_direct_sum(one[:, :2], one[:, 2:])
     assert not is_direct_sum(one[:, :2], one[:, 3:])  # too few dimensions
     assert not is_direct_sum(one[:, :3], one[:, 2:])  # the subspaces intersect
-    assert not is_direct_sum(one[:, :3], one[:, 2:5])  # 6 dimensions, but they intersect
+    # there are 6 dimensions, but the subspaces intersect
+    assert not is_direct_sum(one[:, :3], one[:, 2:5])
     assert not is_direct_sum(one[:, [0, 0]], one[:, 2:])  # a repeated direction counts once
 
 
@@ -128,7 +129,7 @@ def test_the_accelerating_force_agrees_with_example_3_1(subspace):
     np.testing.assert_allclose(accelerating_force(I, S, f), f_a, atol=ROUNDING)
     A = rng.uniform(-1.0, 1.0, (S.shape[1], S.shape[1]))
     np.testing.assert_allclose(accelerating_force(I, S @ A, f), f_a, atol=1e-10)
-    # a body at rest accelerates by I^-1 f_a = Phi f, within S, and f_c gives it no power
+    # at rest the acceleration is I^-1 f_a = Phi f, within S, and f_c does no work
     a = np.linalg.solve(I, f_a)
     np.testing.assert_allclose(a, apparent_inverse_inertia(I, S) @ f, atol=1e-10)
     np.testing.assert_allclose(S.T @ f_c, 0.0, atol=ROUNDING)

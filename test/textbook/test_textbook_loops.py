@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Compare K, k and the error of loop joints with differences along a motion.
+"""K, k and the error of loop joints agree with differences along a motion.
 
-Derivatives are central differences with steps h and h/2, extrapolated (Richardson): at
-h = 2e-3 their error is of order h^4 and eps / h, below 1e-9 for motions of about 1.
+Derivatives are central differences with steps h and h/2, extrapolated by Richardson's method. With
+h = 2e-3 their errors, of order h^4 and eps / h, are below 1e-9 for motions of about 1.
 """
 
 import itertools
@@ -29,7 +29,7 @@ each_loop = pytest.mark.parametrize("kind", LOOP_TYPES)
 
 
 def one_loop(kind):
-    """Return a mechanism whose loop can move."""
+    """Return a mechanism with a loop joint of this kind whose k is not zero."""
     for seed in itertools.count(LOOP_TYPES.index(kind)):
         x = mechanism(7, [kind], seed, branching=1.5, reversals=0.4, offsets=0.5)
         if np.abs(loop_constraints(x.s, x.q, x.qd).k).max() > 0.1:
@@ -44,7 +44,7 @@ def two_links(*joints):
 
 
 def moved(x, direction, h):
-    """Return q after a time h."""
+    """Return q after a motion in a direction (velocity) for a time h."""
     d = rb.make_data(x.m)
     d.qpos = x.q
     states.move(x.m, d, h, direction)
@@ -71,7 +71,7 @@ def test_a_closed_loop_has_no_error(kind):
 
 
 @each_loop
-def test_the_position_of_a_loop_joint_is_found_from_its_pose(kind):
+def test_the_position_of_a_loop_joint_follows_from_its_pose(kind):
     x = one_loop(kind)
     loop = loop_motions(x.s, x.q, x.qd)[0]
     jtype = x.s.loops[0].jtype
@@ -79,14 +79,14 @@ def test_the_position_of_a_loop_joint_is_found_from_its_pose(kind):
     close(motion_at(jtype, loop.q).X_J, pose, ROUNDING)
     S = motion_at(jtype, loop.q).S
     assert same(complement(S), loop.T)
-    close(complement(loop.T) @ complement(loop.T).T @ loop.v_J, loop.v_J, 1e-11)  # v_J is in S
+    close(complement(loop.T) @ complement(loop.T).T @ loop.v_J, loop.v_J, 1e-11)  # v_J is within S
 
 
 @pytest.mark.parametrize(
     "kind", [k for k in JointType if k not in (JointType.USER, JointType.YPR)]
 )
-def test_the_position_of_a_loop_joint_of_every_type_is_found(kind):
-    """Positions may be far from neutral: several turns of a single coordinate, or half turns."""
+def test_loop_position_finds_the_position_of_every_type_of_joint(kind):
+    """Positions may be far from zero: several turns of a coordinate, or half a turn."""
     rng = np.random.default_rng(int(kind))
     for _ in range(20):
         jtype = JointDescriptor(kind, np.linalg.qr(rng.normal(size=(3, 3)))[0], 0.2)

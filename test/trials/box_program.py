@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A user's program for an arm of Franka; test_trial_boxes.py starts it.
+"""A user's program for an arm of Franka, which test_trial_boxes.py starts.
 
 Usage: box_program.py ADDRESS [FAULT [SECONDS ASLEEP]]. It swings joint 4 by an impedance law.
 """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Trials of robots with actuators: steps of hand-built Models give the same bits as the runs."""
+"""A run of a robot with actuators has the bits of steps of a Model built by hand."""
 
 import numpy as np
 import pytest
@@ -84,7 +84,8 @@ def test_a_recording_contains_the_actuators_of_its_run_and_their_states(found, t
     read, m = rb.read_run(tmp_path / "run.mcap"), built(run.values)
     for name in (*OF_ACTUATORS, "dof_armature", "dof_inertia0"):
         np.testing.assert_array_equal(getattr(read.m, name), getattr(m, name))
-    assert m.actuator_delay[0] < found.plant.actuator_delay[0]  # the batch needs a longer act
+    # the batch has room for the longest delay
+    assert m.actuator_delay[0] < found.plant.actuator_delay[0]
     d = rb.make_data(read.m)
     read.restore(d, 99)
     for k in range(100, 120):
@@ -94,7 +95,7 @@ def test_a_recording_contains_the_actuators_of_its_run_and_their_states(found, t
         np.testing.assert_array_equal(d.act, read.act[k])
 
 
-#: A variation, and the message that refuses it.
+#: Variations that are refused, and words of the message.
 BAD = {
     "{gear: {knee: 2}}": "unknown-joint",
     "{gear: {uniform: {low: -1, high: 20}}}": "bad-distribution",
@@ -113,7 +114,7 @@ BAD = {
 
 
 @pytest.mark.parametrize("vary", BAD)
-def test_impossible_actuators_are_refused_with_their_line(tmp_path, vary):
+def test_the_error_about_an_impossible_actuator_names_its_line(tmp_path, vary):
     (tmp_path / "actuators.yaml").write_text(FILE)
     given = f"\n  dof_damping: 1\n  actuators: {vary}"
     written = text(actuators="actuators.yaml", vary=given)

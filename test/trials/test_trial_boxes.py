@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Trials of a program that runs in another process and connects to a control box."""
+"""A trial's controller can be a program in another process that connects to a control box."""
 
 import contextlib
 import importlib.util
@@ -51,7 +51,7 @@ def command(*words, box="franka"):
 
 
 def of_box(folder, *words, controller="", robot="panda.urdf", time=300):
-    """Return a trial whose controller is a program with a box."""
+    """Return a trial whose controller is a program (`words`) at a control box."""
     (folder / "swing.py").write_text(MEASURES)
     shutil.copy(PROGRAM, folder)
     path = folder / "trial.yaml"
@@ -62,7 +62,7 @@ def of_box(folder, *words, controller="", robot="panda.urdf", time=300):
 
 def is_running(word):
     for file in Path("/proc").glob("[0-9]*/cmdline"):
-        with contextlib.suppress(OSError):  # the process has ended already
+        with contextlib.suppress(OSError):  # the process may have ended
             if word.encode() in file.read_bytes().split(b"\0"):
                 return True
     return False
@@ -74,14 +74,14 @@ def test_two_trials_of_a_program_give_the_same_bits(tmp_path):
     there = trials.run(found, workers=2)
     assert [run.why for run in there.runs] == ["", "", ""]
     for run in there.runs:
-        # a spring of 200 N m/rad that swings within its time constant gives way by a half
+        # the arm lags: its spring of 200 N m/rad has a time constant like that of the swing
         assert 0.03 < run.measures["swing"] < 0.1
     assert len({run.state for run in there.runs}) == 3
     recorded = tmp_path / "run.mcap"
     assert trials.record(found, 2, recorded) == there.runs[2]
     states = read_run(recorded)
     assert abs(states.qpos[:, 3] - states.qpos[1, 3]).max() == there.runs[2].measures["swing"]
-    assert len(states.qpos) == 501  # time continued after the end of the program
+    assert len(states.qpos) == 501  # time went on after the end of the program
 
 
 @needs_client
@@ -94,13 +94,13 @@ def test_two_trials_of_a_program_give_the_same_bits(tmp_path):
     ],
 )
 def test_the_result_of_a_run_says_what_its_program_did(tmp_path, fault, time, status, why):
-    word = f"{600 + os.getpid()}.25"  # no other test sleeps for this number of seconds
+    word = f"{600 + os.getpid()}.25"  # this number of seconds identifies the process
     words = f'"{fault}"', f'"{word}"'
     found = of_box(tmp_path, "box_program.py", "127.0.0.1", *words, time=time)
     (run,) = trials.run(trials.with_runs(found, 1), workers=1).runs
     assert run.status == status
     assert run.why.startswith(why)
-    assert not is_running(word)  # the child processes have ended as well
+    assert not is_running(word)  # the program's child has ended, too
 
 
 @pytest.mark.parametrize(
@@ -129,7 +129,7 @@ with socket.create_connection((sys.argv[1], 30002)) as box:
 
 
 def of_ur(folder, code, duration=1.5, time=300):
-    """Return a trial whose controller is a script for a box of Universal Robots."""
+    """Return a trial whose controller sends a script to a box of Universal Robots."""
     (folder / "sender.py").write_text(code)
     path = folder / "trial.yaml"
     path.write_text(
@@ -151,7 +151,7 @@ def test_a_script_moves_the_arm_after_its_sender_has_ended(tmp_path):
 
 
 def test_a_sender_that_fails_after_its_script_fails_its_run(tmp_path):
-    # the client leaves the box long before it fails, and the run ends in between
+    # the sender fails long after it has left the box, when the simulation has ended
     code = SENDER + "import time; time.sleep(3); sys.exit('no result')\n"
     (run,) = trials.run(trials.with_runs(of_ur(tmp_path, code), 1), workers=1).runs
     assert run.status == "crashed"
@@ -217,7 +217,7 @@ def test_only_the_end_of_a_long_output_is_kept(tmp_path, monkeypatch):
         assert "EOFError" in user.ended()
 
 
-def test_the_message_about_an_unnamed_signal_gives_its_number(tmp_path):
+def test_the_message_about_a_signal_without_a_name_has_its_number(tmp_path):
     code = "import os; os.kill(os.getpid(), 40)"
     with UserProcess(UserProgram(("python3", "-c", code), box="ur"), tmp_path, 2048) as user:
         while user.status is None:
@@ -252,7 +252,7 @@ def test_a_missing_program_is_refused_before_the_first_run(tmp_path):
         trials.run(found, workers=1)
 
 
-def test_the_digest_contains_the_address_of_the_box_also_if_it_is_the_default(tmp_path):
+def test_the_digest_covers_the_address_of_the_box_even_if_it_is_the_default(tmp_path):
     digests = [
         of_box(tmp_path, controller=command("a", "127.0.0.1", "127.0.0.2", box=box)).digest
         for box in ("franka", "franka@127.0.0.1", "franka@127.0.0.2")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Trial files: their content, and refusals with the line."""
+"""Trial files are read, and errors in them name the line."""
 
 import numpy as np
 import pytest
@@ -15,7 +15,7 @@ from rbdyn_ros.trials.trial import MeasureLimit
 
 LAW = "{law: pd, stiffness: 1, damping: 1}"
 
-#: A changed key, its value, and the code of the finding.
+#: Keys of a trial file, wrong values for them, and the code of the error.
 BAD = [
     ("speed", "fast", "unknown-key"),
     ("controller", None, "missing-key"),
@@ -84,7 +84,7 @@ BAD = [
 
 
 @pytest.mark.parametrize(("key", "value", "code"), BAD)
-def test_a_file_with_an_error_is_refused_with_its_line(tmp_path, key, value, code):
+def test_the_error_about_a_wrong_value_names_its_line(tmp_path, key, value, code):
     value = value and value.replace("JOINT", joint())
     written = text(**{key: value})
     (tmp_path / "policy.py").write_text("def f(t, qpos, qvel, reference):\n    return 0 * qvel\n")
@@ -146,7 +146,7 @@ def test_a_smooth_motion_passes_its_points_and_rests_at_both_ends(tmp_path):
     assert q[0] == q[20] == 0.0
     assert q[-1] == q[150] == 0.4
     assert v[0] == v[-1] == 0.0
-    # velocities and accelerations are the derivatives: central differences have errors of h^2 / 6
+    # compare with central differences, which have errors of h^2 / 6
     step = float(m.opt.timestep)
     smooth = slice(22, 148)
     np.testing.assert_allclose(np.gradient(q, step)[smooth], v[smooth], atol=2e-3 * abs(v).max())

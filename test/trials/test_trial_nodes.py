@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Trials of a ROS node, which runs in another process in lock-step with the simulator node."""
+"""A trial's controller can be a ROS node in another process, in lock-step with the simulator."""
 
 from contextlib import contextmanager
 from pathlib import Path
@@ -15,7 +15,7 @@ from rbdyn_ros.share import bundled_robot
 
 rclpy = pytest.importorskip("rclpy", reason="rclpy is not installed")
 
-#: The law of support.trials.NODE, as a function.
+#: The law of the node in support.trials.NODE, as a Python function.
 LAW = "def control(t, qpos, qvel, reference):\n    return 40.0 * (0.3 - qpos) - 4.0 * qvel\n"
 COMMAND = "{node: {command: [python, policy.py]}}"
 MEASURED = {"limits": None, "measures": "{last: {python: 'last.py:last'}}"}
@@ -23,7 +23,7 @@ MEASURED = {"limits": None, "measures": "{last: {python: 'last.py:last'}}"}
 
 @contextmanager
 def ros_in_use():
-    """Run a block with a node in this process."""
+    """Within a `with` block, let a node exist in this process."""
     context = rclpy.Context()
     with free_domain() as domain:
         rclpy.init(context=context, domain_id=domain)
@@ -36,14 +36,14 @@ def ros_in_use():
 
 
 def of_node(folder, fault="pass", **changed):
-    """Return a trial whose controller is the node."""
+    """Return a trial whose controller is NODE, with `fault` as its faulty statement."""
     Path(folder, "last.py").write_text("def last(history):\n    return history.qpos[-1, 0]\n")
     settings = {"controller": COMMAND, "duration": 0.1, "runs": 2, **MEASURED, **changed}
     return trial(folder, NODE.replace("FAULT", fault), **settings)
 
 
 def test_a_node_has_the_same_runs_as_its_law_in_python(tmp_path):
-    """Both laws read each state and act by the actuators of the run."""
+    """Both laws read each state, and their commands pass through the actuators of the run."""
     name = joint()
     (tmp_path / "actuators.yaml").write_text(f"rbdyn_actuators: 1\nactuators: {{{name}: {{}}}}\n")
     robots = {
@@ -55,7 +55,7 @@ def test_a_node_has_the_same_runs_as_its_law_in_python(tmp_path):
     there = trials.run(found, workers=2)
     assert [run.why for run in there.runs] == ["", ""]
     recorded = tmp_path / "run.mcap"
-    with ros_in_use():  # a process that uses ROS cannot be forked for a run
+    with ros_in_use():  # a process that uses ROS must not be forked for a run
         assert trials.repeat(found, 1) == there.runs[1]
         assert trials.record(found, 1, recorded) == there.runs[1]
     states = read_run(recorded)
@@ -66,11 +66,12 @@ def test_a_node_has_the_same_runs_as_its_law_in_python(tmp_path):
     for one, other in zip(there.runs, alike.runs, strict=True):
         assert one.values == other.values
         assert one.measures == pytest.approx(other.measures, rel=1e-9)
-        assert one.state == other.state  # both run the engine's own code
+        # the bits are equal, because both run the engine's general code
+        assert one.state == other.state
 
 
 def test_measures_of_a_slower_node_use_only_the_states_of_its_ticks(tmp_path):
-    """Sums over a fourth of the states differ little from sums over all of them."""
+    """Measures over a quarter of the states differ little from measures over all states."""
     rate, without = "rate: 250}", {"runs": 1, "measures": None}
     found = of_node(tmp_path, controller=COMMAND.replace("}}", "}, ") + rate, **without)
     (run,) = trials.run(found, workers=1).runs
@@ -125,7 +126,7 @@ def test_a_missing_program_is_refused_before_the_first_run(tmp_path):
 
 
 def test_files_that_changed_since_the_trial_was_read_are_refused(tmp_path):
-    """Another machine of a cluster may have other packages."""
+    """Such files may differ on another machine of a cluster, too."""
     robot = tmp_path / "robot.urdf"
     robot.write_text(bundled_robot("pendulum").read_text())
     found = of_node(tmp_path, robot=robot)
@@ -139,6 +140,6 @@ def test_files_that_changed_since_the_trial_was_read_are_refused(tmp_path):
         trials.run(found, workers=1)
 
 
-def test_another_file_of_a_node_changes_the_digest(tmp_path):
+def test_a_changed_file_of_a_node_changes_the_digest(tmp_path):
     assert of_node(tmp_path).digest != of_node(tmp_path, "return").digest
     assert of_node(tmp_path).digest == of_node(tmp_path, runs=9).digest

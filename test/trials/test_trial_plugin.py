@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The pytest plugin, in separate sessions of pytest."""
+"""The pytest plugin runs trials; it is tested in separate sessions of pytest."""
 
 import os
 import subprocess
@@ -33,11 +33,11 @@ def test_the_plugin_loads_no_engine():
 
 
 def session(folder, *words):
-    """Run pytest in a folder with the plugin, as users of the wheel do."""
+    """Run pytest with the plugin and these arguments in a folder; return the finished process."""
     command = [sys.executable, "-m", "pytest", "-p", "rbdyn_ros.trials.pytest_plugin"]
     command += ["-p", "no:cacheprovider", "-q", *words]
     environment = {name: x for name, x in os.environ.items() if not name.startswith("PYTEST_")}
-    # an installed wheel registers the plugin already
+    # a wheel that is installed would register the plugin a second time
     environment["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"
     return subprocess.run(
         command, cwd=folder, capture_output=True, text=True, env=environment, check=False
@@ -65,7 +65,7 @@ def test_a_session_runs_trials_in_tests_and_reports_their_verdicts(tmp_path):
     verdicts = [x["value"] for x in found if x["name"] == "rbdyn_verdict"]
     assert verdicts[0].startswith("passed: 5 of 5 runs")
     folders = sorted((tmp_path / "out").iterdir())
-    assert [folder.name[:-9] for folder in folders] == [  # the name less its hash
+    assert [folder.name[:-9] for folder in folders] == [  # the name without its hash
         "test_controller_test_fails_pendulum",
         "test_controller_test_passes_pendulum",
     ]

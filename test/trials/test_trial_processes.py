@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Trials in several processes: results are equal, crashes are results, and trials continue."""
+"""Trials in several processes have equal results, report crashes, and can be continued."""
 
 import contextlib
 import fcntl
@@ -24,7 +24,7 @@ from rbdyn_ros.trials.results.results_file import ResultsFile
 from rbdyn_ros.trials.running import RUNS_NAME
 from rbdyn_ros.trials.simulation.runs import failed
 
-#: What the controller does, and how its run ends.
+#: A faulty statement of the controller, and the status and reason with which its run ends.
 FAULTY = {
     "raise ValueError('no torque')": ("crashed", "ValueError: no torque (policy.py, line 6)"),
     "sys.exit(3)": ("crashed", "SystemExit: 3"),
@@ -105,7 +105,7 @@ def test_code_that_cannot_be_loaded_is_refused_before_the_first_run(tmp_path):
         trials.run(found, workers=1)
 
 
-def test_another_process_repeats_the_runs_of_a_killed_process(tmp_path, monkeypatch):
+def test_another_worker_repeats_the_runs_of_a_killed_worker(tmp_path, monkeypatch):
     found, killed = trial(tmp_path, runs=12), []
     monkeypatch.setattr("rbdyn_ros.trials.simulation.runs.SHARD", 3)
     give = workers.Worker.give
@@ -124,7 +124,7 @@ def test_another_process_repeats_the_runs_of_a_killed_process(tmp_path, monkeypa
 
 
 def test_runs_whose_process_ends_every_time_are_lost(tmp_path, monkeypatch):
-    """No process starts for lost runs."""
+    """After RETRIES attempts no further process is started."""
     give, made = workers.Worker.give, []
 
     def deadly(worker, job):
@@ -146,7 +146,7 @@ def test_runs_whose_process_ends_every_time_are_lost(tmp_path, monkeypatch):
 
 
 def test_a_process_that_has_closed_its_channel_is_killed(tmp_path, monkeypatch):
-    """Otherwise the process would run for 30 s more."""
+    """The process itself would go on for 30 s."""
     monkeypatch.setattr(workers, "ENDING", 0.2)
     code = "import os, time\nos.closerange(3, 4096)\ntime.sleep(30)\n"
     found = trial(tmp_path, code + "def control(*_): pass\n", controller=PYTHON)
@@ -170,13 +170,13 @@ def test_an_interrupted_trial_simulates_only_the_missing_runs(tmp_path):
     trials.run(trial(tmp_path, runs=8), out, workers=1)
     file = out / RUNS_NAME
     text = file.read_text()
-    file.write_text(text[:-30])  # the process seems to have ended while it wrote
+    file.write_text(text[:-30])  # as if the process had ended while it wrote
     added = []
     found = trials.run(trial(tmp_path), out, workers=1, progress=added.extend)
     assert [run.seed for run in added] == list(range(7, 20))
     assert found.runs == whole.runs
     assert len(file.read_text().splitlines()) == 21
-    # another limit judges the same runs
+    # with another limit the same runs are judged again
     strict = trials.run(trial(tmp_path, limits="{tracking_max: 0}"), out, workers=1)
     assert strict.runs == whole.runs
     assert strict.verdict.passes == 0
@@ -189,7 +189,7 @@ def test_a_folder_with_results_of_another_trial_is_refused(tmp_path):
     with refused(ParameterError, "other-results"):
         trials.run(other, out, workers=1)
     head, *_ = (out / RUNS_NAME).read_text().splitlines(keepends=True)
-    # a run would also reveal the other trial by its hash, so the file has only its head
+    # keep only the header, for the hash of a run would also show that the trial is another
     (out / RUNS_NAME).write_text(head)
     with refused(ParameterError, "other-results"):
         trials.run(other, out, workers=1)
@@ -234,7 +234,7 @@ def test_a_second_process_cannot_add_runs_to_the_same_folder(tmp_path):
 
 
 def test_a_full_disk_keeps_earlier_results(tmp_path):
-    """A limit on the size of files causes the error of a full disk at a chosen place."""
+    """A limit on the size of files has the effect of a full disk."""
     out, found = tmp_path / "out", trial(tmp_path)
     trials.run(trial(tmp_path, runs=5), out, workers=1)
     size = (out / RUNS_NAME).stat().st_size
@@ -249,8 +249,8 @@ def test_a_full_disk_keeps_earlier_results(tmp_path):
     assert trials.run(found, out, workers=1).runs == trials.run(found, workers=1).runs
 
 
-def test_ctrl_c_keeps_the_runs_that_are_ready(tmp_path):
-    """The same command continues the trial afterwards."""
+def test_ctrl_c_keeps_the_finished_runs(tmp_path):
+    """The output says that the same command continues the trial."""
     policy = POLICY.replace("FAULT", "__import__('time').sleep(0.001)")
     trial(tmp_path, policy, controller=PYTHON, runs=200)
     words = ["trial", str(tmp_path / "trial.yaml"), "--out", str(tmp_path / "out")]
@@ -280,7 +280,7 @@ def test_ctrl_c_keeps_the_runs_that_are_ready(tmp_path):
 
 
 def test_ctrl_c_ends_the_controller_of_a_run(tmp_path):
-    """The controller has its own process group, which Ctrl-C does not reach."""
+    """Ctrl-C does not reach the controller, which has its own process group."""
     own = tmp_path / "pid"
     policy = POLICY.replace("pass", f"open({str(own)!r}, 'w').write(f'{{os.getpid()}}.')")
     trial(
@@ -313,7 +313,7 @@ def test_ctrl_c_ends_the_controller_of_a_run(tmp_path):
                 os.kill(pid, signal.SIGKILL)
 
 
-#: A worker gets two signals; the second signal arrives while the worker ends its run.
+#: A process that gets a second signal while it handles the first.
 TWICE = """
 import os, signal
 from rbdyn_ros.trials.processes import worker
@@ -334,7 +334,7 @@ def test_a_second_signal_does_not_interrupt_the_end_of_a_worker():
 
 
 def test_the_controller_of_a_run_ends_with_its_worker(tmp_path):
-    """SIGKILL leaves the worker no time to end its controller."""
+    """A worker that is killed has no time to end its controller."""
     own = tmp_path / "locked"
     locked = f"f = open({str(own)!r}, 'w'); fcntl.flock(f, fcntl.LOCK_EX); f.write('.'); f.flush()"
     policy = "import fcntl\n" + POLICY.replace("pass", locked).replace("FAULT", "while 1: pass")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Trials on a Ray cluster whose nodes are processes of this machine."""
+"""Trials run on a Ray cluster, whose nodes are processes on this machine here."""
 
 import socket
 
@@ -54,7 +54,7 @@ def test_a_crash_of_a_controller_on_ray_is_a_result(tmp_path, cluster):
 
 
 def test_a_ros_node_has_the_same_results_on_ray_and_without_ray(tmp_path, cluster):
-    """Every process of Ray uses a different ROS domain."""
+    """Each process of Ray must use another ROS domain."""
     pytest.importorskip("rclpy", reason="rclpy is not installed")
     cluster.add_node(num_cpus=1)
     cluster.wait_for_nodes()
@@ -85,7 +85,7 @@ def test_an_invalid_address_of_a_cluster_is_refused(tmp_path, address):
 
 def test_an_address_that_accepts_no_connections_is_refused(tmp_path):
     with socket.socket() as taken:
-        taken.bind(("127.0.0.1", 0))  # the socket does not listen
+        taken.bind(("127.0.0.1", 0))  # this socket does not listen
         address = f"127.0.0.1:{taken.getsockname()[1]}"
         with refused(ParameterError, "no-cluster", "ray"):
             trials.run(trial(tmp_path), ray=address)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Recordings of failed runs, and the table of all runs."""
+"""Failed runs of a trial are recorded, and a table lists all runs."""
 
 import json
 

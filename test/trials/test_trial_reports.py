@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Verdicts of trials, and the reports about them."""
+"""Trials end in verdicts, which reports explain."""
 
 import json
 import xml.etree.ElementTree as ET
@@ -18,7 +18,7 @@ from rbdyn_ros.trials.simulation.runs import Run
 
 
 def made(found, values):
-    """Return finished runs with given values of tracking_max."""
+    """Return finished runs of a trial with these values of tracking_max."""
     name = f"start.position.{joint()}"
     return [
         Run(seed, "finished", "", {name: value, "faults.command_delay": 0.0},
@@ -30,7 +30,7 @@ def made(found, values):
 def test_the_interval_of_the_rate_matches_clopper_and_pearson(tmp_path):
     found = trial(tmp_path, verdict="{pass_rate: 0.5, confidence: 0.9}")
     verdict = judge(found, made(found, [0.0] * 15 + [0.2] * 5))
-    # the bounds are quantiles of beta distributions: Clopper, Pearson, 1934
+    # Clopper and Pearson (1934): the bounds are quantiles of beta distributions
     assert verdict.low == pytest.approx(scipy.stats.beta(15, 6).ppf(0.05), rel=1e-9)
     assert verdict.high == pytest.approx(scipy.stats.beta(16, 5).ppf(0.95), rel=1e-9)
     assert verdict.passes == 15
@@ -42,7 +42,7 @@ def test_the_interval_of_the_rate_matches_clopper_and_pearson(tmp_path):
     [
         (None, 0, "passed"),
         (None, 1, "failed"),
-        ("{pass_rate: 0.9}", 0, "undecided"),  # 20 runs cannot show 90 %
+        ("{pass_rate: 0.9}", 0, "undecided"),  # 20 runs are too few to show 90 %
         ("{pass_rate: 0.8}", 0, "passed"),
         ("{pass_rate: 0.8}", 10, "failed"),
     ],
@@ -64,7 +64,7 @@ def test_the_spread_of_a_measure_is_reported(tmp_path):
     found = trial(tmp_path)
     values = np.linspace(0.0, 0.19, 20)
     runs = made(found, values)
-    # an unfinished run does not count, whatever its numbers are
+    # the measures of unfinished runs do not count
     runs[3] = Run(3, "diverged", "", runs[3].values, {"tracking_max": None})
     runs[4] = Run(4, "not finite", "", runs[4].values, {"tracking_max": 0.0})
     runs[5] = Run(5, "finished", "", runs[5].values, {"tracking_max": None})
@@ -74,7 +74,7 @@ def test_the_spread_of_a_measure_is_reported(tmp_path):
     assert spread.p95 == pytest.approx(np.quantile(known, 0.95))
     assert (spread.worst, spread.seed) == (None, 5)
     assert spread.broken == (known > 0.1).sum() + 1
-    # 17 values: the bootstrap is within a fifth of the t interval's width
+    # for 17 values the width of the bootstrap interval is within 20 % of the t interval's
     t = scipy.stats.t(16).interval(0.95)[1] * known.std(ddof=1) / np.sqrt(17)
     assert spread.high - spread.low == pytest.approx(2 * t, rel=0.2)
     assert list(judge(found, runs).failures) == [3, 4, 5, *range(19, 10, -1)]
@@ -114,7 +114,7 @@ def test_junit_has_a_case_for_each_limit(tmp_path):
     assert properties["partial"] == "true"
 
 
-def test_the_report_is_one_file_that_requests_nothing(tmp_path):
+def test_the_report_is_one_file_that_loads_no_other_files(tmp_path):
     found = trial(tmp_path, name="<script>alert(1)</script>", limits="{tracking_max: 0.03}")
     whole = trials.run(found, workers=1)
     files = trials.write_reports(whole, tmp_path / "out")

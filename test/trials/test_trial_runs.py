@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs are compared with a simulation step by step in Python, their measures with NumPy."""
+"""Runs agree with a simulation step by step in Python, and their measures with NumPy."""
 
 import math
 
@@ -16,7 +16,7 @@ from rbdyn_ros.trials.simulation.simulated import HistoryWatcher
 
 KP, KD = 40.0, 4.0
 
-#: The law of PENDULUM as a compiled function and as a Python function.
+#: The law pd_gravity of the pendulum as a function that can be compiled, and as a class.
 POLICY = f"""
 import numpy as np
 
@@ -41,14 +41,14 @@ FAULTS = (
 
 
 def history(found, seed=5):
-    """Return the results and the states of a run."""
+    """Simulate one run; return its Run and its history of states."""
     watcher = HistoryWatcher(found, 1)
     (run,) = run_shard(found, [seed], watcher)
     return run, watcher.history(0, seed, dict(run.values))
 
 
 def stepped(found, run, faults):
-    """Simulate a run by rb.step, with the faults written out."""
+    """Simulate a run with rb.step and explicit faults; return rows (qpos, qvel, effort)."""
     m, d = found.m, rb.make_data(found.m)
     d.qpos[0] = run.values[f"start.position.{joint()}"]
     every, rows, held, commands, states = found.controller.every, [], 0.0, [], []
@@ -88,7 +88,7 @@ def test_a_run_equals_a_simulation_with_its_faults_written_out(tmp_path, kind, r
     faults = {name.removeprefix("faults."): value for name, value in run.values.items()}
     expected = stepped(found, run, faults)
     own = np.concatenate([states.qpos, states.qvel, states.effort], axis=1)
-    # vector code and the engine round differently; in 0.2 s feedback does not amplify that
+    # vector code and the engine round differently, which feedback does not amplify within 0.2 s
     np.testing.assert_allclose(own, expected, rtol=0, atol=1e-10)
     assert run.status == "finished"
 
@@ -135,7 +135,7 @@ def test_a_run_has_the_payload_and_the_parameters_of_its_row(tmp_path):
 
 @pytest.mark.parametrize("exact", [False, True])
 def test_a_joint_below_its_friction_creeps_or_stands_still(tmp_path, exact):
-    """With the smooth law the joint creeps at 1e-3 T / F; with exact friction it stands still."""
+    """Under a torque T the joint creeps at 1e-3 T / F with smooth friction, else it rests."""
     found = trial(
         tmp_path, "def control(t, qpos, qvel, reference):\n    return 0.0 * qvel\n",
         controller="{traced: 'policy.py:control'}", start=f"{{position: {{{joint()}: 0.5}}}}",
@@ -169,7 +169,7 @@ def test_a_floating_base_has_a_height_and_a_tilt(tmp_path):
         controller="{law: pd, stiffness: 0, damping: 0}",
     )  # fmt: skip
     run, states = history(found)
-    # h^2 g sum(1 ... n) of the semi-implicit step; a body that falls freely does not turn
+    # n semi-implicit steps fall h^2 g sum(1 ... n), and a freely falling body does not rotate
     fallen = 0.5 * 9.81 * 0.2 * 0.201
     assert run.measures["base_height"] == pytest.approx(-fallen, rel=1e-9)
     assert run.measures["base_tilt"] == pytest.approx(0.0, abs=1e-9)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Samples have the right distributions and depend only on the seed of a run."""
+"""Sampled values have the right distributions, and depend only on the seed of their run."""
 
 import numpy as np
 import pytest
@@ -37,7 +37,7 @@ def test_all_values_of_a_choice_are_equally_likely():
     assert Normal(5.0, 0.0).quantile(u[:2]).tolist() == [5.0, 5.0]
 
 
-def test_a_sample_depends_on_its_seed_only(tmp_path):
+def test_a_sample_depends_only_on_its_seed(tmp_path):
     found = trial(tmp_path)
     rows = sample(found, range(100))
     np.testing.assert_array_equal(sample(found, [17, 3]), rows[[17, 3]])

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Robots written as MJCF have the same dynamics in MuJoCo as in this library."""
+"""A robot that was written as MJCF has the same dynamics in MuJoCo as in this library."""
 
 import numpy as np
 import pytest
@@ -15,7 +15,7 @@ mujoco = pytest.importorskip("mujoco", reason="mujoco is not installed")
 TOLERANCE = 1e-10
 TURNABLE = ("revolute", "continuous", "prismatic", "fixed")
 KINDS = (*TURNABLE, "cylindrical", "universal", "planar", "spherical_ypr")
-#: MuJoCo refuses links that move without inertia.
+#: MuJoCo refuses these robots, because some of their moving links have no inertia.
 NOT_THERE = ("human", "icub_reduced", "romeo")
 QUICK = ("baxter", "panda", "talos_reduced")
 SHOWN = [path for path in FAMILIES if robot_id(path) not in NOT_THERE]
@@ -27,7 +27,7 @@ def written(source, folder, **how):
 
 
 def compare(m, mm, seed, where):
-    """Compare mass matrix, bias forces and the poses of links in a random state."""
+    """Compare mass matrix, bias forces and positions of links in a random state."""
     d, md = rb.make_data(m), mujoco.MjData(mm)
     states.randomise(m, d, seed)
     md.qpos[:], md.qvel[:] = d.qpos, d.qvel
@@ -60,7 +60,7 @@ def test_random_trees_agree_in_mujoco(seed, turned, tmp_path):
 
 
 def test_ball_joints_agree_in_mujoco(tmp_path):
-    """Where the joint frame is not rotated in the link, quaternions of balls are equal."""
+    """A finding says if the joint's frame is rotated in the link, for then quaternions differ."""
     tree = trees.auto_tree(6, 2.0, kinds=("spherical", "revolute"), seed=2)
     findings, mm = written(tree, tmp_path)
     assert not findings
@@ -81,7 +81,7 @@ STACKED = """<mujoco><worldbody><body name="leg" pos="0 0 1" euler="10 20 30">
 
 
 def test_several_joints_of_a_body_stay_in_one_body(tmp_path):
-    """MuJoCo refuses bodies without mass between the joints."""
+    """MuJoCo would refuse bodies without mass between the joints."""
     given = tmp_path / "given.xml"
     given.write_text(STACKED)
     _, mm = written(given, tmp_path)
@@ -102,7 +102,7 @@ def test_several_joints_of_a_body_stay_in_one_body(tmp_path):
     ("kinds", "light"), [(["revolute"] * 8, 1), (["spherical", "revolute", "prismatic"], 1)]
 )
 def test_a_body_has_no_more_joints_than_mujoco_accepts(kinds, light, tmp_path):
-    """A body has at most six dofs, and no rotation after a ball joint."""
+    """In MuJoCo a body has at most six dofs, and no rotation after a ball joint."""
     system, before = rb.SystemBuilder("stack"), "base"
     for n, kind in enumerate(kinds):
         system.body(f"b{n}", bar(0.2) if n == len(kinds) - 1 else None)
@@ -111,7 +111,7 @@ def test_a_body_has_no_more_joints_than_mujoco_accepts(kinds, light, tmp_path):
         before = f"b{n}"
     findings, mm = written(system, tmp_path)
     assert sum("kg are written" in str(finding) for finding in findings) == light
-    assert mm.nbody == light + 3  # the world, the base, the last link
+    assert mm.nbody == light + 3  # the others are the world, the base and the last link
 
 
 def test_a_link_without_mass_at_the_end_gets_the_smallest_mass(tmp_path):
@@ -183,7 +183,7 @@ def test_gears_springs_and_limits_agree_in_mujoco(tmp_path):
     np.testing.assert_array_equal(mm.jnt_range[0], (-1.0, 2.0))
     np.testing.assert_array_equal(mm.jnt_actfrcrange[0], (-30.0, 30.0))
     np.testing.assert_array_equal(mm.dof_armature, m.dof_armature)
-    # only the spring between the links is compared, without the spring of the joint
+    # the spring between the links is compared, not a spring of the joint
     d = rb.make_data(m)
     d.qpos, d.qvel = md.qpos.copy(), (0.3, -0.2)
     md.qvel[:] = d.qvel
@@ -235,12 +235,13 @@ def test_written_shapes_keep_their_poses(tmp_path):
         distance = mujoco.mj_ray(mm, md, start, aim, None, 1, -1, geom)
         hit = start + distance * aim
         if geom[0] == mm.geom("hills").id and np.any(np.abs(hit - (4, 1, 0))[:2] > (1.499, 0.999)):
-            theirs[n] = np.nan  # MuJoCo hits a side, which our height fields lack
+            # in MuJoCo this ray hits the side of a height field; ours have no sides
+            theirs[n] = np.nan
         elif distance >= 0.0:
             theirs[n] = distance
     seen = ~np.isnan(theirs)
     assert np.isfinite(theirs).sum() > 200
-    # MuJoCo keeps corners of hulls and heights as floats of 32 bits
+    # MuJoCo stores corners of hulls and heights in single precision
     np.testing.assert_allclose(ours.distance[seen], theirs[seen], atol=2e-6, rtol=1e-5)
     for name in ("ball", "hull"):
         geom = mm.geom(name)

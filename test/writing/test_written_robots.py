@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Robots written in another format are the same robots, or a finding names what is lost."""
+"""A robot that was written in another format is the same robot, or findings name what is lost."""
 
 import numpy as np
 import pytest
@@ -18,27 +18,27 @@ each_robot = pytest.mark.parametrize(
     ids=list(map(robot_id, SOUND)),
 )
 SHAPES = rb.Contact(obstacles=())
-#: Beginnings of the names of fields that depend on the pairs of links that can touch each other.
+#: Prefixes of fields that depend on which pairs of links can touch each other.
 PAIRS = ("exclude_", "push_", "distance_", "face_", "geom_face")
 
 
 def of_one_sign(name, other, value):
-    """Return the quaternions `other` with the signs of `value`: q and -q are one rotation."""
+    """Return `other`; quaternions get the signs of `value`, because q and -q are one rotation."""
     if not name.endswith("quat"):
         return other
     return other * np.where((other * value).sum(-1, keepdims=True) < 0.0, -1.0, 1.0)
 
 
 def same(ours, theirs, but=()):
-    """Assert that two Models have the same arrays, to rounding; `but` begins names left out."""
+    """Assert that two Models have equal arrays, except for names that begin with `but`."""
     for name, value in vars(ours).items():
         if not isinstance(value, np.ndarray) or name.startswith(but):
             continue
         other = of_one_sign(name, getattr(theirs, name), value)
         assert value.shape == other.shape, name
         if value.dtype.kind == "f":
-            # principal axes turn by the rounding of the inertia over the gap of its moments;
-            # articulated inertias amplify the rounding of poses in the file
+            # the rounding of inertias turns principal axes, and articulated inertias amplify the
+            # rounding of poses in the file
             bar = 1e-9 if name == "dof_inertia0" else 1e-11
             np.testing.assert_allclose(other, value, rtol=bar, atol=bar, err_msg=name)
         else:
@@ -55,7 +55,7 @@ def lost(findings):
 def test_a_written_robot_is_read_as_the_same_model(path, suffix, tmp_path):
     written = tmp_path / f"robot{suffix}"
     left_out = lost(rb.convert(path, written, strict=False))
-    # a mechanism file has no place for the <selfCollide> of PR2's fingers, and convert says so
+    # a mechanism file cannot have the <selfCollide> of PR2's fingers, which a finding says
     but = PAIRS if any(text.startswith("pair ") for text in left_out) else ()
     m = rb.load_urdf(path, strict=False, contact=SHAPES, srdf=suffix == ".urdf")
     same(m, rb.load(written, contact=SHAPES), but)
@@ -145,7 +145,7 @@ def test_numbers_of_numpy_are_written_into_a_mechanism_file(tmp_path):
 
 
 @pytest.mark.parametrize(("suffix", "joint"), [("urdf", "teeth"), ("sdf", "teeth")])
-def test_a_loop_that_a_format_cannot_express_is_named(suffix, joint, tmp_path):
+def test_a_finding_names_a_loop_that_a_format_cannot_express(suffix, joint, tmp_path):
     if suffix == "sdf":
         with refused(ParameterError, "not-convertible", f"joint '{joint}'"):
             rb.convert(rack(), tmp_path / "robot.sdf")
@@ -179,7 +179,7 @@ def test_a_robot_does_not_overwrite_itself(tmp_path):
     assert [file.name for file in tmp_path.iterdir()] == ["robot.yaml"]
 
 
-#: Contents that an SDF keeps: no frames without a link, and no pairs of an SRDF.
+#: Fields that an SDF keeps: not frames without a link, nor the pairs of an SRDF.
 MOVING = (
     *("body_mass", "body_ipos", "body_pos", "body_quat", "body_parentid", "jnt_axis", "jnt_range"),
     *("dof_damping", "dof_frictionloss", "geom_pos", "geom_mat", "vert_pos"),
@@ -196,7 +196,7 @@ def test_a_written_sdf_moves_like_the_robot(path, tmp_path):
     assert again.jnt_names == m.jnt_names
     moving = {name: getattr(m, name).copy() for name in MOVING}
     masses = moving["body_mass"][1:]
-    np.maximum(masses, 1e-6, out=masses)  # SDF has no link without a mass
+    np.maximum(masses, 1e-6, out=masses)  # in SDF every link has a mass
     for name, value in moving.items():
         np.testing.assert_allclose(
             np.clip(of_one_sign(name, getattr(again, name), value), -1e9, 1e9),
@@ -209,7 +209,7 @@ def test_a_written_sdf_moves_like_the_robot(path, tmp_path):
 
 
 def with_frames(base="world"):
-    """Return a robot whose file begins with a link `world`, and which has a massless flange."""
+    """Return a robot with a massless flange, a geometry of the base, and the given base link."""
     return (
         rb.SystemBuilder("framed", base=base)
         .body("arm", rb.shapes.sphere(0.1, mass=2.0))
@@ -232,7 +232,8 @@ def test_links_without_mass_stay_massless(base, suffix, tmp_path):
     np.testing.assert_allclose(again.body_pos, m.body_pos, atol=1e-12)
     skin, was = (one.geom_pos[one.geom_bodyid > 0] for one in (again, m))
     np.testing.assert_allclose(skin, was, atol=1e-12)
-    assert any(np.allclose(half, (0.5, 0.5, 0.05)) for half in again.geom_size)  # the table
+    # this is the table
+    assert any(np.allclose(half, (0.5, 0.5, 0.05)) for half in again.geom_size)
 
 
 def test_foreign_files_are_not_replaced(tmp_path):
@@ -240,7 +241,7 @@ def test_foreign_files_are_not_replaced(tmp_path):
     hull = arm.geometry("hull", "arm", rb.Points(((0, 0, 0), (1, 0, 0), (0, 1, 0), (0, 0, 1))))
     written = tmp_path / "robot.urdf"
     rb.convert(hull, written)
-    rb.convert(hull, written)  # existing files with equal content are accepted
+    rb.convert(hull, written)  # files that exist and are equal are accepted
     before = written.read_bytes()
     for name in ("robot.srdf", "robot_meshes/hull_hull.obj"):
         other = tmp_path / name
@@ -253,7 +254,7 @@ def test_foreign_files_are_not_replaced(tmp_path):
         other.unlink() if kept is None else other.write_bytes(kept)
 
 
-def test_servos_are_written_or_named(tmp_path):
+def test_servos_are_written_or_a_finding_names_them(tmp_path):
     arm = tmp_path / "arm.xml"
     arm.write_text(
         """<mujoco><worldbody><body><joint name="a" axis="0 1 0"/><geom size="0.1"/>
@@ -290,7 +291,7 @@ def test_a_locked_joint_stays_locked_in_an_mjcf(tmp_path):
     assert m.jnt_effort[0] <= 1e-9
 
 
-def test_unread_parts_of_a_source_are_named(tmp_path):
+def test_findings_name_parts_of_the_source_that_are_not_read(tmp_path):
     (tmp_path / "in.xml").write_text(
         '<mujoco><option density="1000"/><worldbody><body name="b" gravcomp="1"><joint name="j"/>'
         '<geom size="0.1"/></body></worldbody></mujoco>'
@@ -326,7 +327,7 @@ def test_gravity_and_sensors_of_a_file_are_kept_or_reported(tmp_path):
         (rb.Surface(stiffness=1e5, damping=3.0), ["its damping", "its stiffness"]),
     ],
 )
-def test_a_surface_that_a_urdf_cannot_express_is_named(surface, words, tmp_path):
+def test_a_finding_names_a_surface_that_a_urdf_cannot_express(surface, words, tmp_path):
     system = (
         rb.SystemBuilder("touching", base="ground")
         .body("one", rb.shapes.sphere(0.1, mass=1.0))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Wheel speeds against closed forms, the twist from wheel speeds, ramps and odometry."""
+"""Wheel speeds, twists, speed ramps and odometry of mobile bases agree with closed forms."""
 
 import math
 
@@ -30,7 +30,7 @@ def test_wheel_speeds_of_a_differential_base_match_the_textbook():
 
 
 def test_speeds_of_mecanum_wheels_match_the_textbook():
-    """Wheel speeds (vx -+ vy -+ (l + h) w) / r, with rollers that form an X."""
+    """The speeds are (vx -+ vy -+ (l + h) w) / r if the rollers form an X."""
     drive = drive_of(mecanum())
     vx, vy, w, lever = 0.3, 0.2, 0.5, (TRACK + WHEELBASE) / 2
     for wheel, speed in zip(drive.base.wheels, drive.rows(NONE) @ (vx, vy, w), strict=True):
@@ -71,7 +71,7 @@ DRIVES = {
 
 
 @pytest.mark.parametrize("name", DRIVES)
-def test_the_twist_is_recovered_from_its_wheel_speeds(name):
+def test_the_twist_is_recovered_from_the_wheel_speeds(name):
     drive = drive_of(*DRIVES[name])
     twist = np.array([0.3, -0.2, 0.7]) * drive.moves
     fit = drive.twist(NONE, drive.rows(NONE) @ twist)
@@ -80,13 +80,13 @@ def test_the_twist_is_recovered_from_its_wheel_speeds(name):
     assert fit.contradiction() == pytest.approx(0.0, abs=1e-24)
 
 
-def test_contradicting_wheels_are_reported_as_slip():
+def test_contradicting_wheel_speeds_are_reported_as_slip():
     drive = drive_of(SKID_STEER.urdf, "skid_steer")
     speeds = drive.rows(NONE) @ (0.3, 0.0, 0.0)
     speeds[0] += 1.0
     fit = drive.twist(NONE, speeds)
     assert np.abs(fit.slip).max() > 0.05
-    # the contradiction is relative to the squared distance, so it does not depend on the rate
+    # the contradiction is divided by the squared distance, so the rate of samples does not matter
     assert fit.contradiction() == pytest.approx(drive.twist(NONE, 0.01 * speeds).contradiction())
     assert fit.contradiction() > 1e-3
 
@@ -99,7 +99,7 @@ def test_motions_that_a_base_cannot_do_are_refused():
     drive_of(mecanum()).check(np.array([0.1, 0.1, 0.1]))
 
 
-def test_limits_keep_the_path_and_ramps_arrive_together():
+def test_limits_keep_the_path_and_all_ramps_end_together():
     twist = limited(np.array([2.0, 0.0, 1.0]), np.array([0.5, 0.5, 9.0]))
     assert twist == pytest.approx([0.5, 0.0, 0.25])
     assert limited(np.zeros(3), np.array([0.5, 0.5, 9.0])) == pytest.approx(np.zeros(3))
@@ -110,7 +110,7 @@ def test_limits_keep_the_path_and_ramps_arrive_together():
 
 
 def test_odometry_of_an_arc_is_exact_for_any_step():
-    """A quarter of a circle has the same end in 3 and in 300 steps."""
+    """A quarter of a circle ends in the same pose with 3 steps and with 300 steps."""
     for steps in (3, 300):
         drive = drive_of(TURTLEBOT3.urdf)
         odometry = WheelOdometry(drive, 0.01)
@@ -138,7 +138,7 @@ SLIP = 0.01
 
 
 def driven(drive, way, steps, begin=(0.0, 0.0, 0.0)):
-    """Return the odometry after a motion of the reference point from a pose in some steps."""
+    """Return the odometry after a motion `way` from the pose `begin`, read in `steps` steps."""
     odometry = WheelOdometry(drive, SLIP)
     odometry.pose = np.array(begin)
     turned = drive.rows(NONE) @ way
@@ -174,7 +174,7 @@ def test_an_error_of_yaw_becomes_a_sideways_error():
 
 @pytest.mark.parametrize("turn", [0.7, 2e-4, 3e-5, 0.0])
 def test_the_derivatives_of_an_arc_match_small_differences(turn):
-    """The frame is not on the axle. The derivatives are with respect to the pose and the steps."""
+    """The frame is off the axle. The derivatives are with respect to the pose and the motion."""
     drive = drive_of(TURTLEBOT3.urdf.replace('<origin xyz="0.0 ', '<origin xyz="0.1 '))
     way, begin, small = np.array([0.4, 0.1, turn]), np.array([0.3, -0.2, 0.9]), 1e-6
 

@@ -11,7 +11,7 @@ import rbdyn_ros as rb
 from rbdyn_ros.control.mobile.driving import WheelDrive
 from rbdyn_ros.control.mobile.wheels import wheel_base
 
-#: Damping of the servos [N m s/rad], time until the wheels turn evenly, and end [s].
+#: Damping of the wheel servos [N m s/rad]; start and end of the measurement [s].
 GAIN, BEGUN, END = 2.0, 1.0, 2.0
 TWISTS = ((0.3, 0.0, 0.0), (0.0, 0.3, 0.0), (0.0, 0.0, 0.6), (0.2, 0.2, 0.0))
 
@@ -21,7 +21,7 @@ def yaw(qpos):
 
 
 def driven(text, twist):
-    """Drive the wheels as a twist requires; return the mean twist of the base."""
+    """Drive the wheels as a twist requires; return the measured mean twist of the base."""
     m = rb.load_urdf(text, floating_base=True, contact=True)
     d, base = rb.make_data(m), wheel_base(m)
     dofs = m.jnt_dofadr[[m.jnt_id(wheel.name) for wheel in base.wheels]]
@@ -42,6 +42,6 @@ def driven(text, twist):
 @pytest.mark.parametrize("twist", TWISTS, ids=str)
 @pytest.mark.parametrize("base", [mecanum, omni])
 def test_a_base_moves_as_its_rollers_allow(base, twist):
-    # between two of the 24 rollers the wheel is 0.7 mm lower, so it turns a little farther
+    # between two of its 24 rollers a wheel sinks by 0.7 mm, so the base turns a little farther
     found = driven(base(24), twist)
     assert np.abs(found - twist).max() < 0.02 * np.abs(twist).max()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Wheels found in robots: positions, radii, kinds, and refusals by name."""
+"""Wheels are found in robots with their positions, radii and kinds; errors name the wheel."""
 
 import math
 
@@ -39,7 +39,7 @@ def test_the_wheels_of_a_public_robot_are_found_by_name():
 
 
 @pytest.mark.parametrize("axis", [1, -1])
-def test_a_car_is_found_with_its_steering(axis):
+def test_the_steering_joints_of_a_car_are_found(axis):
     base = wheel_base(load(car(axis)))
     assert base.kind == "ackermann"
     assert len(base.wheels) == 4
@@ -105,7 +105,7 @@ BAD = [
 
 
 @pytest.mark.parametrize(("text", "how", "words"), BAD, ids=[row[2] for row in BAD])
-def test_wheels_that_cannot_be_used_are_refused_by_name(text, how, words):
+def test_the_error_about_unusable_wheels_names_them(text, how, words):
     with pytest.raises(ParameterError) as caught:
         wheel_base(load(text), **how)
     assert words in str(caught.value)

@@ -20,7 +20,7 @@ REALS = (DOUBLE, FLOAT)
 C_TYPES = {DOUBLE: ctypes.c_double, FLOAT: ctypes.c_float}
 NAN = math.nan
 
-#: Operations on two numbers x, y, by name.
+#: Operations on two numbers x and y, with a name for each.
 OPERATIONS = {
     "add": lambda x, y: x + y,
     "sub": lambda x, y: x - y,
@@ -58,7 +58,7 @@ def call_of(operation):
 
 
 def text_of(programs, real):
-    """Return a source with a function for each Program."""
+    """Return C source with a function for each Program."""
     lines = ["#include <math.h>"]
     for k, each in enumerate(programs):
         head = f"void f{k}(const {real.name} x[2], {real.name} out[1])"
@@ -106,7 +106,7 @@ def test_statements_are_written_in_the_order_of_computation():
 
 
 def test_outputs_are_stored_after_all_inputs_are_read():
-    """So an output may share memory with an input."""
+    """This lets an output share memory with an input."""
     graph = SymbolGraph()
     x, y = (graph.enter(("input", "q", k)) for k in range(2))
     lines = statements(program(graph, {"q": [y, x, 2.0]}), {"q": "q"}, {"q": "q"}, DOUBLE)
@@ -126,7 +126,7 @@ def test_constants_are_read_back_exactly(real):
         assert digits.startswith("-") == text.startswith("(")
         number = digits.removesuffix("F")
         assert real.round(float(number)) == real.round(value)
-        assert "." in number or "e" in number, "it would be an integer"
+        assert "." in number or "e" in number, "C would read an integer"
         exact = real.exact(real.round(value)).removesuffix("F")
         assert float.fromhex(exact) == real.round(value)
 
@@ -142,8 +142,8 @@ def test_constants_that_are_not_finite_are_refused(real, value, shown):
     assert shown in str(caught.value)
 
 
-def test_statements_use_only_names_that_are_defined_before():
-    """Otherwise the C would not compile."""
+def test_statements_use_only_names_that_are_already_defined():
+    """C compiles only if each name is defined before its use."""
     each = call_of(OPERATIONS["products"])
     names = [line.split()[2] for line in statements(each, {"x": "x"}, {"out": "out"}, FLOAT)[:-1]]
     assert all(int(a[1:]) + 1 == int(b[1:]) for a, b in pairwise(names))

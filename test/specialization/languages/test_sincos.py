@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Compare the vector sine and cosine with more digits, the C library, and other widths.
+"""The vector sine and cosine have errors below one ulp, and the same bits for every width and CPU.
 
-Errors are in ulp, the distance from a double of the result's size to the next double. Rounding the
-true value costs up to 0.5; sincos promises 0.8 for |x| <= LARGEST.
+An ulp is the distance from a double of the result's size to the next double. Rounding the true
+value costs up to 0.5 ulp; sincos promises 0.8 ulp for |x| <= LARGEST.
 """
 
 import ctypes
@@ -79,7 +79,7 @@ def _machine(host):
 
 @cache
 def _compiled(width, host):
-    """Return the driver's function, and an object that keeps its code alive.
+    """Return the driver's function, and two objects that keep its code alive.
 
     Args:
         width: number of lanes.
@@ -98,7 +98,7 @@ def _compiled(width, host):
 
 
 def sincos(x, width=8, host=True):
-    """Return sin and cos of any number of angles; the last vector is padded with 0."""
+    """Return sin and cos of the angles x, computed in vectors of `width` lanes."""
     x = np.asarray(x, dtype=float)
     padded = np.zeros(-(-x.size // width) * width)
     padded[: x.size] = x
@@ -117,7 +117,7 @@ def neighbours(x):
 
 
 def turns(part, shift=0.0):
-    """Return doubles next to all multiples (n + shift) of a fraction of pi, up to LARGEST."""
+    """Return all (n + shift) pi / part up to LARGEST as doubles, and the doubles next to them."""
     part = WIDE(str(PI / part)) if np.finfo(WIDE).nmant > 60 else float(PI / part)
     last = int((LARGEST - 10) / part)
     return neighbours(((np.arange(-last, last + 1) + WIDE(shift)) * part).astype(float))
@@ -147,8 +147,8 @@ SETS = (
     "any size",
     "sizes of joints",
     "next to LARGEST",
-    "quarter turns",  # here sin or cos is next to zero, and all digits of pi/2 count
-    "eighth turns",  # here the nearest integer changes, and |r| is largest
+    "quarter turns",  # sin or cos is almost zero here, so all digits of pi/2 count
+    "eighth turns",  # here the remainder of the division by pi/2 is largest
 )
 
 
@@ -166,7 +166,7 @@ def test_errors_are_below_one_ulp(name):
 
 
 def _decimal_sin(x):
-    """Return sin x from its series, reduced by half turns, with 60 digits."""
+    """Return sin x with 45 digits by its series, after x is reduced by half turns."""
     n = int((x / PI).to_integral_value())
     r = x - n * PI
     term = total = r
@@ -179,7 +179,7 @@ def _decimal_sin(x):
 
 
 def test_errors_at_the_hardest_angles_are_small():
-    """Test the 200 doubles up to LARGEST nearest to multiples of pi/2, and other angles."""
+    """The hardest angles are the 200 doubles up to LARGEST nearest to multiples of pi/2."""
     x = turns(2)
     sin, cos = sincos(x)
     hardest = np.argsort(np.minimum(np.abs(sin), np.abs(cos)) + (x == 0.0))[:200]
@@ -194,14 +194,14 @@ def test_errors_at_the_hardest_angles_are_small():
 
 
 def test_the_hardest_angles_are_close_to_multiples_of_a_quarter_turn():
-    """These angles need all three parts of pi/2: some are within 1e-15 of a zero."""
+    """Some angles are within 1e-15 of a multiple, so they need all three parts of pi/2."""
     sin, cos = sincos(turns(2))
     least = np.minimum(np.abs(sin), np.abs(cos))
     assert 0.0 < least[least > 0].min() < 1e-15
 
 
 def mixture():
-    """Return many kinds of angles: ordinary, large and non-finite angles in turn."""
+    """Return ordinary, large and non-finite angles in random order."""
     rng = np.random.default_rng(3)
     strange = [np.nan, np.inf, -np.inf, 0.0, -0.0, 5e-324, 1e22, -1e300, LARGEST, 1e6]
     ordinary = np.concatenate([angles(name)[:2000] for name in SETS])
@@ -213,7 +213,7 @@ def mixture():
 def test_bits_depend_neither_on_width_nor_on_processor(width, host):
     x = mixture()
     one, other = sincos(x, 8), sincos(x, width, host)
-    number = np.isfinite(x)  # all NaNs count as equal
+    number = np.isfinite(x)  # NaNs may have different bits
     assert np.array_equal(bits(one)[:, number], bits(other)[:, number])
     assert np.isnan(np.array(other)[:, ~number]).all()
 
@@ -244,7 +244,7 @@ def test_far_lanes_use_the_c_library(width):
     above = np.nextafter(LARGEST, np.inf)
     rng = np.random.default_rng(5)
     far = np.exp(rng.uniform(np.log(above), np.log(1e308), 500))
-    # here the polynomials would round differently
+    # the polynomials would round some of these results differently
     near = rng.uniform(above, LARGEST + 1e3, 500)
     far = np.concatenate([far, near, [above, 1e6, 1e22, 1e300, np.finfo(float).max]])
     far = np.concatenate([far, -far])
@@ -275,7 +275,7 @@ def test_angles_close_to_zero_are_exact(width):
 
 @pytest.mark.parametrize("width", WIDTHS)
 def test_every_function_is_declared_once(width):
-    """A module may have declarations of its own, if none is repeated."""
+    """LLVM refuses a module that declares a function twice."""
     lines = declarations(width)
     assert len(set(lines)) == len(lines)
     assert "declare" not in sincos_text(width)

@@ -25,7 +25,7 @@ from rbdyn_ros.specialization.programs.program import LEAVES, operands_of, progr
 from rbdyn_ros.specialization.programs.symbols import SymbolGraph
 from rbdyn_ros.specialization.row_code import row_code
 
-#: Robot, its number of lanes, and the least share of saved instructions.
+#: For each robot the number of lanes, and the least share of instructions that they save.
 ROBOTS = {"go2.urdf": (4, 0.5), "talos_reduced.urdf": (2, 0.35)}
 
 
@@ -38,7 +38,7 @@ def instructions(found):
 
 
 def left_by(m, found, name, d):
-    """Return the buffer of a copy of d, and "out", after running the code of a program."""
+    """Run a Program on a copy of d; return the buffer of the copy, and the array `out`."""
     code = machine.code(
         [m.sha256(), name, repr(hash(found.operations))],
         (name,),
@@ -73,7 +73,7 @@ def test_limbs_need_fewer_instructions(name):
 
 @robots.each_family
 def test_limbs_of_every_robot_give_the_same_bits(path):
-    """Each lane of a vector operation has the bits of the operation on numbers."""
+    """Each lane of a vector operation has the bits of the operation on single numbers."""
     m = robots.load(path, floating_base=True)
     plain = specialised.program_of(m, "step")
     packed = side_by_side(m, plain, 8)
@@ -85,7 +85,7 @@ def test_limbs_of_every_robot_give_the_same_bits(path):
 
 
 def test_limbs_match_although_a_few_numbers_are_zero_on_one_side():
-    """A zero is not simplified if the other side has 1e-11, unless many numbers differ."""
+    """A zero stays an operand if the other limb has 1e-11 there, unless many numbers differ."""
     m = load("talos_reduced.urdf")
     left, right = (m.body_id(f"gripper_{side}_motor_double_link") for side in ("left", "right"))
     assert m.body_mat[left, 1] == 0.0
@@ -98,7 +98,7 @@ def test_limbs_match_although_a_few_numbers_are_zero_on_one_side():
 
 
 def test_joints_of_users_may_branch_on_parameters_that_differ_between_limbs():
-    """Limbs may differ in a parameter on which a user's joint branches."""
+    """The joint's function branches on its number of teeth: 1 in one limb, 2 in the other."""
     with specialised_models.registered():
 
         @rb.register_joint("geared", parameters=("teeth",))
@@ -131,7 +131,7 @@ def test_similar_limbs_are_found():
     assert names == [[f"{leg}_{part}" for part in ("hip", "thigh", "calf")]
                      for leg in ("FL", "FR", "RL", "RR")]  # fmt: skip
     assert similar_limbs(m, 8) == ()
-    assert len(similar_limbs(m, 2)[0]) == 6  # two pairs of legs
+    assert len(similar_limbs(m, 2)[0]) == 6  # each lane has two legs
 
 
 def test_no_similar_limbs_are_found_in_a_chain():
@@ -164,7 +164,7 @@ def test_operands_come_before_their_operations():
 def lifetimes(whole, blocks):
     """Return, for each operation, the block that computes it and the last block that reads it.
 
-    Outputs written after all blocks count as read by one more block.
+    Outputs are written after all blocks, so they count as read by one more block.
     """
     begin, end = {}, {}
     for k, block in enumerate(blocks.blocks):
@@ -183,13 +183,13 @@ def lifetimes(whole, blocks):
 @pytest.mark.parametrize("longest", [20, BLOCK_LENGTH])
 @pytest.mark.parametrize("lanes", [1, 8])
 def test_values_kept_at_the_same_time_have_different_slots(lanes, longest):
-    """Values that are kept at the same time have different slots; a vector has several."""
+    """A vector has several slots, and a slot is free after the last use of its value."""
     m = load("talos_reduced.urdf")
     whole = side_by_side(m, specialised.program_of(m, "step"), lanes)
     blocks, sizes = cut(whole, 8, longest), widths(whole)
     begin, end = lifetimes(whole, blocks)
     assert {n for n in begin if end.get(n, begin[n]) > begin[n]} <= blocks.slots.keys()
-    waiting = {}  # by slot: the first and the last use of each value
+    waiting = {}  # for each slot, the first and the last block of each value
     for n, slot in blocks.slots.items():
         for place in range(slot, slot + sizes[n]):
             waiting.setdefault(place, []).append((begin[n], end.get(n, begin[n])))
@@ -201,14 +201,14 @@ def test_values_kept_at_the_same_time_have_different_slots(lanes, longest):
 
 
 def _powers(total, q):
-    """Return enough operations to make vectors worthwhile."""
+    """Return a polynomial of q with enough operations to make vectors worthwhile."""
     for _ in range(6):
         total = total * q + 0.3
     return total
 
 
 def test_limbs_can_share_a_condition():
-    """A condition that limbs share is one number, and selects for all limbs."""
+    """The condition is one number, which selects the values of all limbs."""
     builder = rb.SystemBuilder("twins")
     for name, y in (("left", 0.1), ("right", -0.1)):
         builder.body(name, specialised_models.BODY)
@@ -230,12 +230,12 @@ def test_limbs_can_share_a_condition():
         np.testing.assert_allclose(left, [_powers(first, q) for q in d.qpos], rtol=1e-15)
 
 
-def test_an_empty_program_has_no_cuts():
+def test_an_empty_program_needs_no_slots():
     assert cut(program(SymbolGraph(), {}), 8).size == 0
 
 
 def test_limbs_whose_user_joints_differ_are_not_similar():
-    """User joints have the same JointType, but can differ in everything else."""
+    """All users' joints have the same JointType, but their functions differ."""
     with specialised_models.registered():
         m = specialised_models.mixed_user_joints()
         assert similar_limbs(m, 2) == ()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Recorded arithmetic with constants, shared operations, selects and branches; refusals."""
+"""Symbols record arithmetic, share operations and trace branches, and refuse other uses."""
 
 import math
 import operator
@@ -42,7 +42,7 @@ def y(graph):
 
 
 def written(value):
-    """Return the operation of a symbol with nested operands, and constants as numbers."""
+    """Return the operation of a symbol as nested tuples of kinds, input names and numbers."""
     if not isinstance(value, Symbol):
         return value
     return _written(value.graph, value.number)
@@ -58,7 +58,7 @@ def _written(graph, number):
 
 
 def value_of(symbol, **numbers):
-    """Return the value of a symbol for given inputs."""
+    """Return the value of a symbol for these numbers of the inputs."""
     whole = program(symbol.graph, {"out": np.array([symbol], object)}, fused=False)
     arrays = {name: np.array([[number]], float) for name, number in numbers.items()}
     return specialised.evaluate(whole, arrays)["out"][0, 0]
@@ -97,7 +97,7 @@ def test_operations_on_known_numbers_are_computed_at_once(graph, x):
     assert written(np.float64(2.0) * x) == ("mul", "x", 2.0)
     assert written(x * np.int64(3)) == ("mul", "x", 3.0)
     kinds = [operation[0] for operation in graph.operations]
-    assert kinds.count("constant") == 4  # 6, 2, 1, 3
+    assert kinds.count("constant") == 4  # the numbers 6, 2, 1 and 3
 
 
 def test_equal_operations_are_recorded_once(graph, x, y):
@@ -111,7 +111,7 @@ def test_equal_operations_are_recorded_once(graph, x, y):
     assert len(graph.operations) - before <= 6 + 1
 
 
-def test_constants_with_the_same_bits_are_one_number(graph):
+def test_constants_with_the_same_bits_are_recorded_once(graph):
     assert graph.number(0.0) != graph.number(-0.0)
     assert graph.number(math.nan) == graph.number(math.nan)
     assert graph.number(1) == graph.number(1.0) == graph.number(np.float64(1.0))
@@ -171,7 +171,7 @@ def test_select_with_equal_values_or_a_known_condition_is_simplified(graph, x, y
 
 
 def test_arrays_of_symbols_work_in_numpy(graph):
-    """NumPy's arithmetic and functions reach the methods of every element."""
+    """NumPy's operators and functions call the methods of every element."""
     array = np.array([graph.enter(("input", "a", k)) for k in range(3)], object)
     total = (2.0 * array + array[::-1]).sum() - array @ np.array([1.0, 0.0, -1.0])
     a = {"a": np.array([[0.5, -0.25, 2.0]])}
@@ -212,7 +212,7 @@ def test_untraceable_uses_of_a_symbol_are_refused(graph, x):
 
 
 def traced(function, count=2):
-    """Return the Program of a function of inputs a, and the number of its runs."""
+    """Trace a function of `count` symbols; return its Program, and how often it ran."""
     tracing = Tracing(specialised_models.springs())
     a = [tracing.graph.enter(("input", "a", k)) for k in range(count)]
     runs = []
@@ -226,7 +226,7 @@ def traced(function, count=2):
 
 
 def compare_branches(function, points, runs):
-    """Compare a traced function that branches with its results for numbers."""
+    """Assert that a function, traced in `runs` runs, gives its values at the points."""
     whole, ran = traced(function, len(points[0]))
     assert ran == runs
     found = specialised.evaluate(whole, {"a": np.array(points, float)})["out"]
@@ -253,7 +253,7 @@ def test_branches_may_be_nested():
 
 
 def test_branches_may_follow_each_other():
-    """The second branch runs in both cases; a repeated condition has the same answer."""
+    """Both cases of the first branch reach the second; a repeated condition needs no new run."""
 
     def twice(x, y):
         a = x if x < y else 2.0 * y
@@ -265,7 +265,7 @@ def test_branches_may_follow_each_other():
 
 
 def test_and_or_not_and_chained_comparisons_are_traced():
-    """Also min and max, and a loop of known length, are traced."""
+    """min, max and a loop of known length are traced too."""
 
     def words(x, y):
         a = 1.0 if -1.0 < x < 1.0 else 2.0
@@ -287,7 +287,7 @@ def test_a_branch_can_depend_on_a_selected_number():
 
 
 def test_arrays_may_be_written_in_branches():
-    """Every run starts with new arrays."""
+    """Each run of a trace starts with new arrays."""
 
     def fill(x, y):
         out = np.zeros(2, object)
@@ -301,7 +301,7 @@ def test_arrays_may_be_written_in_branches():
 
 
 def test_an_endless_loop_is_refused():
-    """Every iteration is another branch, so their number exceeds the bound."""
+    """Each iteration needs another run, and only MAX_RUNS runs are allowed."""
     turns = []
 
     def endless(x, _):
@@ -329,7 +329,7 @@ def test_too_many_operations_are_refused(monkeypatch):
 
 @pytest.mark.parametrize("count", [4, 5, 6])
 def test_too_many_branches_are_refused(monkeypatch, count):
-    """n independent branches are 2^n runs; MAX_RUNS are allowed."""
+    """n independent branches need 2^n runs, of which MAX_RUNS are allowed."""
     assert trace.MAX_RUNS == 32
 
     def independent(*a):
@@ -342,8 +342,8 @@ def test_too_many_branches_are_refused(monkeypatch, count):
         traced(independent, count)
 
 
-def test_division_by_an_exact_zero_is_refused():
-    """Division by a known zero is refused; a symbol that is zero gives infinity or NaN."""
+def test_division_of_a_number_by_zero_is_refused():
+    """Python refuses to divide a number by zero, but a symbol over zero gives infinity or NaN."""
     with refused(ModelError, "not-traceable", "'springs'"):
         traced(lambda x, y: (1.0 / 0.0 * x, y))
     whole, _ = traced(lambda x, y: (x / 0.0, y))
@@ -353,7 +353,7 @@ def test_division_by_an_exact_zero_is_refused():
 
 
 def user_joint(name, offset):
-    """Return a Model with a hinge whose displacement along its axis depends on the angle."""
+    """Return a Model with a hinge whose function calls `offset` with the angle."""
 
     def hinge(q, qd, p, E, r, S, S_dot):
         c, s = np.cos(q[0]), np.sin(q[0])
@@ -368,7 +368,7 @@ def user_joint(name, offset):
 
 
 def test_an_untraceable_user_joint_is_refused():
-    """The error is a sentence, not the message of NumPy or Numba."""
+    """Our error names the operation; it is not the message of NumPy or Numba."""
     for k, (offset, word) in enumerate((
         (numba.njit(lambda x: np.arcsin(0.1 * np.sin(x))), "arcsin"),
         (numba.njit(lambda x: x % 2.0), "%"),
@@ -378,7 +378,7 @@ def test_an_untraceable_user_joint_is_refused():
             rb.specialize(m)
         assert word in str(caught.value)
         d = rb.make_data(m)
-        rb.step(m, d)  # the engine still works
+        rb.step(m, d)  # the engine can still step the Model
         assert np.isfinite(d.qvel).all()
 
 
@@ -394,7 +394,7 @@ def test_a_joint_that_calls_compiled_functions_can_be_specialised():
 
 
 def test_symbols_of_other_traces_are_refused():
-    """The numbers of such symbols refer to operations of the other trace."""
+    """The number of a symbol refers to an operation of its own trace."""
     x, y = SymbolGraph().enter(("input", "x", 0)), SymbolGraph().enter(("input", "y", 0))
     for operate in (operator.add, operator.mul, operator.sub, operator.truediv, operator.lt):
         with pytest.raises(NotTraceableError):
