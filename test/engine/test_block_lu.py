@@ -32,13 +32,14 @@ def written(d, symmetric, empty=()):
         block = rng.normal(size=(6, 6)) + 12.0 * np.eye(6)
         H[6 * b : 6 * b + 6, 6 * b : 6 * b + 6] = block + block.T if symmetric else block
         d.block_diagonal[b] = H[6 * b : 6 * b + 6, 6 * b : 6 * b + 6].ravel()
-    d.block_number[:] = 0
+    d.block_number[:] = d.block_filled[:] = 0
     for b, other in PAIRS + FILLED:
         d.block_near[list_start(b) + d.block_number[b]] = other
         d.block_number[b] += 1
         here = slice(block_start(b, other), block_start(b, other) + 36)
-        d.skyline[here] = d.skyline_upper[here] = 0.0
+        d.skyline[here] = d.skyline_upper[here] = np.nan  # nobody may read what is not filled
         if (b, other) in PAIRS and (b, other) not in empty:
+            d.block_filled[list_start(b) + other] = 1
             rows, columns = slice(6 * b, 6 * b + 6), slice(6 * other, 6 * other + 6)
             H[rows, columns] = rng.normal(size=(6, 6))
             H[columns, rows] = H[rows, columns].T if symmetric else rng.normal(size=(6, 6))

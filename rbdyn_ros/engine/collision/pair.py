@@ -19,7 +19,7 @@ from rbdyn_ros.engine.algebra.spatial import (
 from rbdyn_ros.engine.collision.epa import epa
 from rbdyn_ros.engine.collision.gjk import gjk
 from rbdyn_ros.engine.collision.kinds import BOX, CAPSULE, CYLINDER, PLANE, SPHERE
-from rbdyn_ros.engine.collision.rounds import from_plane, of_ball, of_rounds
+from rbdyn_ros.engine.collision.rounds import from_plane, of_ball, of_rounds, of_spheres
 from rbdyn_ros.engine.collision.simplex import ROW, weighted
 from rbdyn_ros.engine.collision.smooth import is_least
 from rbdyn_ros.engine.collision.support import farthest, radius_of
@@ -56,6 +56,8 @@ def nearest_points(m, a, b, R, t, reach, axis):
         return from_plane(m, b, R, t)
     if kind == SPHERE and (other == BOX or other == CYLINDER):
         return of_ball(m, a, b, R, t)
+    if other == SPHERE:
+        return of_spheres(m, a, b, t)
     if other <= CAPSULE:
         return of_rounds(m, a, b, R, t)
     apart = reach + radius_of(m, a) + radius_of(m, b)

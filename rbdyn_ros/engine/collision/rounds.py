@@ -26,6 +26,9 @@ from rbdyn_ros.engine.collision.kinds import SPHERE
 from rbdyn_ros.engine.collision.support import radius_of, support
 from rbdyn_ros.engine.compiler.jit import inline, kernel
 
+#: Two axes or centres meet if they are nearer than this part of the radii.
+SAME_PLACE = 1e-12
+
 
 @kernel
 def from_plane(m, b, R, t):
@@ -36,15 +39,23 @@ def from_plane(m, b, R, t):
     return dist, UP, (x[0], x[1], 0.0), (x[0], x[1], dist)
 
 
+@inline
+def of_spheres(m, a, b, t):
+    """Return the distance of two spheres."""
+    length, r_a, r_b = np.sqrt(dot3(t, t)), m.geom_size[a, 0], m.geom_size[b, 0]
+    normal = scaled3(t, 1.0 / length) if length > SAME_PLACE * (r_a + r_b) else UP
+    return length - r_a - r_b, normal, scaled3(normal, r_a), sub3(t, scaled3(normal, r_b))
+
+
 @kernel
 def of_rounds(m, a, b, R, t):
-    """Return the distance of two spheres or capsules."""
+    """Return the distance of two geometries of which one is a capsule and none is a solid."""
     along_a, along_b = _half_axis(m, a), mat_vec(R, _half_axis(m, b))
     p, q = _segments(along_a, t, along_b)
     between = sub3(q, p)
     length = np.sqrt(dot3(between, between))
     r_a, r_b = radius_of(m, a), radius_of(m, b)
-    if length > 1e-12 * (r_a + r_b):
+    if length > SAME_PLACE * (r_a + r_b):
         normal = scaled3(between, 1.0 / length)
     else:  # the axes meet, so any direction perpendicular to both is a normal
         normal, length = _across(along_a, along_b), 0.0

@@ -4,8 +4,9 @@
 Bodies are numbered from 0, and eliminated from the last to the first. block_near lists, in any
 order, for each body b the earlier bodies that share a block with b when b is eliminated. The
 blocks in the rows of b are in skyline; the blocks in its columns are in skyline_upper, transposed.
-The blocks of a symmetric matrix need only be written to skyline. Only bodies whose first row has
-row_works 1 are included.
+A symmetric matrix has no blocks in skyline_upper until it is factored. block_filled is 1 for the
+blocks that have numbers; the others are zero, whatever is in memory. Only bodies whose first row
+has row_works 1 are included.
 
 Let D be the diagonal block of b, A a block in its rows and B a block in its columns. Elimination
 subtracts B D^-1 A from the block of every two bodies near b. If D = L U, this is the product of B
@@ -16,8 +17,13 @@ Source: Duff, Erisman, Reid, Direct methods for sparse matrices, 2017, sections 
 
 from __future__ import annotations
 
-from rbdyn_ros.engine.algebra.spatial import add_scaled6, dot6, scaled6
-from rbdyn_ros.engine.compiler.block_product import subtract_product
+from rbdyn_ros.engine.algebra.spatial import dot6, scaled6
+from rbdyn_ros.engine.compiler.block_rows import (
+    divide_columns,
+    divide_rows,
+    subtract_product,
+    subtract_row,
+)
 from rbdyn_ros.engine.compiler.jit import inline, kernel
 
 #: Numbers of a block.
@@ -34,6 +40,20 @@ def list_start(b):
 def block_start(b, other):
     """Return the index of the block of b and a body before it."""
     return (list_start(b) + other) * BLOCK
+
+
+@inline
+def fill_block(d, b, other, symmetric):
+    """Return the index of the block of b and a body before it; it is zero at its first use."""
+    start = block_start(b, other)
+    if d.block_filled[list_start(b) + other] == 0:
+        d.block_filled[list_start(b) + other] = 1
+        for k in range(start, start + BLOCK):
+            d.skyline[k] = 0.0
+        if not symmetric:
+            for k in range(start, start + BLOCK):
+                d.skyline_upper[k] = 0.0
+    return start
 
 
 @inline
@@ -83,14 +103,14 @@ def factor_blocks(m, d, symmetric):
         live = first
         for n in range(first, first + d.block_number[b]):
             other = d.block_near[n]
-            start = block_start(b, other)
-            if _is_zero(d.skyline, start) and (symmetric or _is_zero(d.skyline_upper, start)):
+            if d.block_filled[list_start(b) + other] == 0:
                 continue
-            _divide_rows(D, d.skyline, start)
+            start = block_start(b, other)
+            divide_rows(d.skyline, start, D, 0)
             if symmetric:
                 _copy_columns(D, d.skyline, d.skyline_upper, start)
             else:
-                _divide_columns(D, d.skyline_upper, start)
+                divide_columns(d.skyline_upper, start, D, 0)
             d.block_near[n], d.block_near[live] = d.block_near[live], other
             live += 1
         d.block_live[b] = live - first
@@ -100,18 +120,11 @@ def factor_blocks(m, d, symmetric):
             subtract_product(d.block_diagonal[other], 0, d.skyline_upper, start, d.skyline, start)
             for k in range(first, n):
                 high, low = max(other, d.block_near[k]), min(other, d.block_near[k])
-                place, one, two = block_start(high, low), block_start(b, high), block_start(b, low)
+                place = fill_block(d, high, low, symmetric)
+                one, two = block_start(b, high), block_start(b, low)
                 subtract_product(d.skyline, place, d.skyline_upper, one, d.skyline, two)
                 if not symmetric:
                     subtract_product(d.skyline_upper, place, d.skyline, one, d.skyline_upper, two)
-
-
-@inline
-def _is_zero(H, n):
-    end = n + BLOCK
-    while n < end and H[n] == 0.0:
-        n += 1
-    return n == end
 
 
 @kernel
@@ -131,36 +144,6 @@ def _factor_diagonal(D):
 
 
 @kernel
-def _divide_rows(D, H, n):
-    """Replace the block A at n by L^-1 A."""
-    p, q, r, x, y, z = load_rows(H, n)
-    y = add_scaled6(y, z, -D[29])
-    x = add_scaled6(add_scaled6(x, z, -D[23]), y, -D[22])
-    r = add_scaled6(add_scaled6(add_scaled6(r, z, -D[17]), y, -D[16]), x, -D[15])
-    q = add_scaled6(add_scaled6(add_scaled6(q, z, -D[11]), y, -D[10]), x, -D[9])
-    q = add_scaled6(q, r, -D[8])
-    p = add_scaled6(add_scaled6(add_scaled6(p, z, -D[5]), y, -D[4]), x, -D[3])
-    p = add_scaled6(add_scaled6(p, r, -D[2]), q, -D[1])
-    store_rows(H, n, (p, q, r, x, y, z))
-
-
-@kernel
-def _divide_columns(D, H, n):
-    """Replace the block B, stored transposed at n, by B U^-1."""
-    p, q, r, x, y, z = load_rows(H, n)
-    z = scaled6(z, D[35])
-    y = scaled6(add_scaled6(y, z, -D[34]), D[28])
-    x = scaled6(add_scaled6(add_scaled6(x, z, -D[33]), y, -D[27]), D[21])
-    r = add_scaled6(add_scaled6(add_scaled6(r, z, -D[32]), y, -D[26]), x, -D[20])
-    r = scaled6(r, D[14])
-    q = add_scaled6(add_scaled6(add_scaled6(q, z, -D[31]), y, -D[25]), x, -D[19])
-    q = scaled6(add_scaled6(q, r, -D[13]), D[7])
-    p = add_scaled6(add_scaled6(add_scaled6(p, z, -D[30]), y, -D[24]), x, -D[18])
-    p = scaled6(add_scaled6(add_scaled6(p, r, -D[12]), q, -D[6]), D[0])
-    store_rows(H, n, (p, q, r, x, y, z))
-
-
-@kernel
 def _copy_columns(D, rows, columns, n):
     """Write B U^-1 of a symmetric matrix, transposed, to `columns`; `rows` has L^-1 A."""
     for k in range(6):
@@ -176,11 +159,7 @@ def solve_blocks(m, d, x):
             store_row(x, 6 * b, part)
             for n in range(list_start(b), list_start(b) + d.block_live[b]):
                 other = d.block_near[n]
-                rest = load_row(x, 6 * other)
-                for k in range(5, -1, -1):
-                    row = load_row(d.skyline_upper, block_start(b, other) + 6 * k)
-                    rest = add_scaled6(rest, row, -x[6 * b + k])
-                store_row(x, 6 * other, rest)
+                subtract_row(x, 6 * other, d.skyline_upper, block_start(b, other), x, 6 * b)
     for b in range(m.nfree):
         if d.row_works[6 * b] != 0:
             for n in range(list_start(b), list_start(b) + d.block_live[b]):

@@ -149,6 +149,16 @@ def is_point(d, c):
 
 
 @inline
+def any_slope(d, first, end):
+    """Return whether a velocity changes the force of one of these contacts: not of open ones."""
+    found = False
+    for c in range(first, end):
+        slope = d.contact_force_slope[c]
+        found = found or slope[ALONG] != 0.0 or slope[ACROSS] != 0.0 or has_torque(d, c)
+    return found
+
+
+@inline
 def with_slopes(d, first, end, A):
     """Return A plus the slopes of contacts of two bodies about the com of body 2's tree.
 
@@ -188,15 +198,15 @@ def with_slopes(d, first, end, A):
 
 @inline
 def slope_of_point(d, c, h, grows):
-    """Return the columns of h C of a contact: derivatives of its force by the point's velocity.
+    """Return the rows of h C of a contact: derivatives of its force by the point's velocity.
 
     `grows` is the derivative of friction by the velocity along the normal.
     """
     slope, normal = d.contact_force_slope[c], load3(d.contact_normal, c)
     along, across, slip = h * slope[ALONG], h * slope[ACROSS], slip_of(slope)
-    x = _column(normal, slip, along - across, h * grows, across, 0)
-    y = _column(normal, slip, along - across, h * grows, across, 1)
-    z = _column(normal, slip, along - across, h * grows, across, 2)
+    x = _row(normal, slip, along - across, h * grows, across, 0)
+    y = _row(normal, slip, along - across, h * grows, across, 1)
+    z = _row(normal, slip, along - across, h * grows, across, 2)
     return (
         (x[0] + across, x[1], x[2]),
         (y[0], y[1] + across, y[2]),
@@ -205,9 +215,10 @@ def slope_of_point(d, c, h, grows):
 
 
 @inline
-def _column(normal, slip, along, grows, across, n):
-    force = scaled3(normal, along * normal[n])
-    return add_scaled3(force, slip, grows * normal[n] - across * slip[n])
+def _row(normal, slip, along, grows, across, n):
+    # (along n + grows t) n^T - across t t^T
+    row = scaled3(normal, along * normal[n] + grows * slip[n])
+    return add_scaled3(row, slip, -across * slip[n])
 
 
 @inline

@@ -60,6 +60,9 @@ def flies(m, d, body):
     if m.opt.integrator_id == EULER:
         return False
     low, high = 0, m.nflight  # flight_bodyid ascends
+    last = m.nflight - m.nbody + body  # its place if only bodies in flight follow
+    if last >= 0 and m.flight_bodyid[last] == body:
+        low = high = last
     while low < high:
         middle = (low + high) // 2
         if m.flight_bodyid[middle] < body:

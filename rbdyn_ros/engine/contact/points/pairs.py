@@ -24,6 +24,7 @@ from rbdyn_ros.engine.collision.clipping import POINTS
 from rbdyn_ros.engine.collision.kinds import BOX, SPHERE
 from rbdyn_ros.engine.collision.manifold import manifold
 from rbdyn_ros.engine.collision.pair import in_order, nearest_points, relative
+from rbdyn_ros.engine.collision.rounds import of_spheres
 from rbdyn_ros.engine.collision.support import radius_of
 from rbdyn_ros.engine.collision.sweep import (
     ASKED,
@@ -273,6 +274,10 @@ def _gap(m, d, pair, g, h, mover, reach):
         half, block = load3(m.geom_size, mover), load3(m.geom_size, other)
         dist, normal = box_gap(p, R, half, q, T, block, reach)
         return dist, normal, p
+    if m.geom_type[g] == SPHERE and m.geom_type[h] == SPHERE:
+        q, _T = pose_of(d.geom_place, other)
+        dist, normal, _x, x = of_spheres(m, other, mover, sub3(p, q))
+        return dist, normal, add3(q, x)
     a, b, _swapped = in_order(m, g, h)
     dist, normal, x, _y = _nearest(m, d, pair, a, b, reach)
     p, R = pose_of(d.geom_place, a)

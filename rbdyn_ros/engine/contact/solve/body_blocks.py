@@ -9,19 +9,17 @@ products with motion axes. block_lu.py factors the matrix.
 from __future__ import annotations
 
 from rbdyn_ros.engine.algebra.spatial import (
-    add_scaled3,
     add_scaled6,
     cross3,
     load3,
-    scaled3,
     sub3,
 )
 from rbdyn_ros.engine.algebra.symmetric import columns21
+from rbdyn_ros.engine.compiler.block_rows import add_wrenches, subtract_wrenches
 from rbdyn_ros.engine.compiler.jit import inline, kernel
 from rbdyn_ros.engine.contact.law.body_sums import next_bodies, wrench_at
 from rbdyn_ros.engine.tree.block_lu import (
-    BLOCK,
-    block_start,
+    fill_block,
     list_start,
     load_row,
     store_row,
@@ -73,71 +71,61 @@ def _list_block(d, b, other):
 
 @inline
 def write_block(d, b, A):
-    """Write the blocks of a body: its inertia A on the diagonal, and zeros."""
+    """Write the blocks of a body: its inertia A on the diagonal; the others have no numbers."""
     p, q, r, x, y, z = columns21(A)
     store_rows(d.block_diagonal[b], 0, (p, q, r, x, y, z))
     for n in range(list_start(b), list_start(b) + d.block_number[b]):
-        first = block_start(b, d.block_near[n])
-        for k in range(first, first + BLOCK):
-            d.skyline[k] = 0.0
-            d.skyline_upper[k] = 0.0
+        d.block_filled[list_start(b) + d.block_near[n]] = 0
 
 
 @inline
-def add_slopes(m, d, c, p, q, r, x, y, z):
-    """Add the slopes of contacts of two bodies: six columns about the centre of mass of body 2.
+def add_slopes(m, d, c, S, symmetric):
+    """Add the slopes of contacts of two bodies: six columns S about the centre of mass of body 2.
 
-    The point of body 2 has the relative acceleration a2 - X a1, so with S for these columns the
-    blocks get S, -S X, -X^T S and X^T S X.
+    The point of body 2 has the relative acceleration a2 - X a1, so the blocks get S, -S X, -X^T S
+    and X^T S X.
     """
-    two = block_of(m, d, d.contact_body[c, 1])
-    _add(d.block_diagonal[two], 0, _transposed(p, q, r, x, y, z), 1.0)
-    if d.contact_body[c, 0] > 0:
-        one = block_of(m, d, d.contact_body[c, 0])
-        way = sub3(load3(d.contact_arm1, c), load3(d.contact_arm2, c))  # from body 1 to body 2
-        _subtract(d, one, two, _all_there(way, p, q, r, x, y, z))
-        a, b, e = way
-        p = add_scaled6(add_scaled6(p, y, -e), z, b)
-        q = add_scaled6(add_scaled6(q, x, e), z, -a)
-        r = add_scaled6(add_scaled6(r, x, -b), y, a)
-        _subtract(d, two, one, (p, q, r, x, y, z))
-        P, Q, R, X, Y, Z = _all_there(way, p, q, r, x, y, z)
-        _add(d.block_diagonal[one], 0, _transposed(P, Q, R, X, Y, Z), 1.0)
+    rows, two = _transposed(*S), block_of(m, d, d.contact_body[c, 1])
+    _add(d.block_diagonal[two], 0, rows, 1.0)
+    if d.contact_body[c, 0] == 0:
+        return
+    one = block_of(m, d, d.contact_body[c, 0])
+    way = sub3(load3(d.contact_arm1, c), load3(d.contact_arm2, c))  # from body 1 to body 2
+    lower, upper = _all_there(way, *rows), _all_there(way, *S)
+    _add(d.block_diagonal[one], 0, _transposed(*_all_there(way, *_transposed(*lower))), 1.0)
+    if one > two:
+        lower, upper = _transposed(*upper), _transposed(*lower)
+    start = fill_block(d, max(one, two), min(one, two), symmetric)
+    _add(d.skyline, start, lower, -1.0)
+    if not symmetric:
+        _add(d.skyline_upper, start, upper, -1.0)
 
 
 @inline
-def add_point(m, d, c, K):
-    """Add the slope of a contact at a point; the columns of K are derivatives by its velocity."""
-    two, arm2 = block_of(m, d, d.contact_body[c, 1]), load3(d.contact_arm2, c)
-    by2 = _by_motion(K, arm2)
-    _add(d.block_diagonal[two], 0, _transposed(*_wrenches(arm2, by2)), 1.0)
-    if d.contact_body[c, 0] > 0:
-        one, arm1 = block_of(m, d, d.contact_body[c, 0]), load3(d.contact_arm1, c)
-        by1 = _by_motion(K, arm1)
-        _subtract(d, one, two, _wrenches(arm1, by2))
-        _subtract(d, two, one, _wrenches(arm2, by1))
-        _add(d.block_diagonal[one], 0, _transposed(*_wrenches(arm1, by1)), 1.0)
+def add_point(m, d, c, K, symmetric):
+    """Add the slope of a contact at a point: the rows of K are derivatives by its velocity.
 
-
-@inline
-def _by_motion(K, arm):
-    """Return the derivatives of the force by the velocities of a body, whose point is at `arm`."""
+    If J maps the motion of a body to the velocity of the point, the blocks get J^T K J.
+    """
     k, l, n = K
-    x, y, z = arm
-    return (
-        add_scaled3(scaled3(n, y), l, -z),
-        add_scaled3(scaled3(k, z), n, -x),
-        add_scaled3(scaled3(l, x), k, -y),
-        k, l, n,
-    )  # fmt: skip
-
-
-@inline
-def _wrenches(arm, f):
-    return (
-        wrench_at(arm, f[0]), wrench_at(arm, f[1]), wrench_at(arm, f[2]),
-        wrench_at(arm, f[3]), wrench_at(arm, f[4]), wrench_at(arm, f[5]),
-    )  # fmt: skip
+    two, arm = block_of(m, d, d.contact_body[c, 1]), load3(d.contact_arm2, c)
+    x, y, z = wrench_at(arm, k), wrench_at(arm, l), wrench_at(arm, n)
+    add_wrenches(d.block_diagonal[two], 0, arm, x, y, z)
+    if d.contact_body[c, 0] == 0:
+        return
+    one, arm = block_of(m, d, d.contact_body[c, 0]), load3(d.contact_arm1, c)
+    x, y, z = wrench_at(arm, k), wrench_at(arm, l), wrench_at(arm, n)
+    add_wrenches(d.block_diagonal[one], 0, arm, x, y, z)
+    high, low = load3(d.contact_arm2, c), arm
+    if one > two:
+        high, low = low, high
+    start = fill_block(d, max(one, two), min(one, two), symmetric)
+    x, y, z = wrench_at(low, k), wrench_at(low, l), wrench_at(low, n)
+    subtract_wrenches(d.skyline, start, high, x, y, z)
+    if not symmetric:
+        k, l, n = (k[0], l[0], n[0]), (k[1], l[1], n[1]), (k[2], l[2], n[2])
+        x, y, z = wrench_at(low, k), wrench_at(low, l), wrench_at(low, n)
+        subtract_wrenches(d.skyline_upper, start, high, x, y, z)
 
 
 @inline
@@ -165,15 +153,6 @@ def _transposed(p, q, r, x, y, z):
         (p[4], q[4], r[4], x[4], y[4], z[4]),
         (p[5], q[5], r[5], x[5], y[5], z[5]),
     )
-
-
-@inline
-def _subtract(d, b, other, columns):
-    """Subtract six columns from the block in the rows of b and the columns of another body."""
-    if b > other:
-        _add(d.skyline, block_start(b, other), _transposed(*columns), -1.0)
-    else:
-        _add(d.skyline_upper, block_start(other, b), columns, -1.0)
 
 
 @inline

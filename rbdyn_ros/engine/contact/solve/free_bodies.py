@@ -21,6 +21,7 @@ from rbdyn_ros.engine.algebra.symmetric import (
 from rbdyn_ros.engine.compiler.jit import inline, kernel
 from rbdyn_ros.engine.contact.law.body_sums import (
     MOVING,
+    any_slope,
     is_point,
     next_bodies,
     slope_of_point,
@@ -57,11 +58,11 @@ def accelerate_free_bodies(m, d):
     c = 0
     while c < d.ncon:
         end = next_bodies(d, c)
-        if d.contact_body[c, 0] > 0:
+        if d.contact_body[c, 0] > 0 and any_slope(d, c, end):
             if end == c + 1 and is_point(d, c):
-                add_point(m, d, c, slope_of_point(d, c, h, 0.0))
+                add_point(m, d, c, slope_of_point(d, c, h, 0.0), True)
             else:
-                _couple(m, d, c, scaled21(with_slopes(d, c, end, ZERO21), h))
+                _add_patches(m, d, c, end, h)
         c = end
     factor_blocks(m, d, True)
     solve_blocks(m, d, d.skyline_x)
@@ -72,9 +73,8 @@ def accelerate_free_bodies(m, d):
 
 
 @kernel
-def _couple(m, d, c, A):
-    p, q, r, x, y, z = columns21(A)
-    add_slopes(m, d, c, p, q, r, x, y, z)
+def _add_patches(m, d, c, end, h):
+    add_slopes(m, d, c, columns21(scaled21(with_slopes(d, c, end, ZERO21), h)), True)
 
 
 @inline

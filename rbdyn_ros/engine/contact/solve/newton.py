@@ -46,6 +46,7 @@ from rbdyn_ros.engine.compiler.jit import inline, kernel
 from rbdyn_ros.engine.compiler.optional import data_at, model_at, optional_stage
 from rbdyn_ros.engine.contact.law.body_sums import (
     add_wrench_pair,
+    any_slope,
     at_point,
     is_point,
     next_bodies,
@@ -325,10 +326,10 @@ def _fill_matrix(m, d):
     c = 0
     while c < d.ncon:
         end = next_bodies(d, c)
-        if works(d, d.contact_body[c, 1]):
+        if works(d, d.contact_body[c, 1]) and any_slope(d, c, end):
             alone = end == c + 1 and is_point(d, c)
             if free and alone:
-                add_point(m, d, c, slope_of_point(d, c, m.opt.timestep, _growth(d, c)))
+                add_point(m, d, c, slope_of_point(d, c, m.opt.timestep, _growth(d, c)), False)
             elif free:
                 _add_to_blocks(m, d, c, end)
             elif alone:
@@ -364,8 +365,6 @@ def _add_point(m, d, c):
         d.contact_force_slope[c], load3(d.contact_normal, c), load3(d.contact_arm2, c),
     )  # fmt: skip
     along, across, slip, h = slope[ALONG], slope[ACROSS], slip_of(slope), m.opt.timestep
-    if along == 0.0 and across == 0.0:
-        return
     grows = _growth(d, c)
     _middle, number = list_paths(m, d, c)
     for n in range(number):
@@ -417,7 +416,7 @@ def _add_to_blocks(m, d, first, end):
             p, q = add_scaled6(p, grows, closes[0]), add_scaled6(q, grows, closes[1])
             r, x = add_scaled6(r, grows, closes[2]), add_scaled6(x, grows, closes[3])
             y, z = add_scaled6(y, grows, closes[4]), add_scaled6(z, grows, closes[5])
-    add_slopes(m, d, first, p, q, r, x, y, z)
+    add_slopes(m, d, first, (p, q, r, x, y, z), False)
 
 
 @kernel
