@@ -29,7 +29,7 @@ def fallen(name, seconds, height=0.3, integrator="implicit_damping"):
 
 
 def test_a_humanoid_is_quiet_after_ten_seconds():
-    """For 30 s more no joint with friction or damping turns faster than 0.1 rad/s.
+    """For 10 s more no joint with friction or damping turns faster than 0.1 rad/s.
 
     The ankles have neither friction nor damping, so a foot in the air swings.
     """
@@ -37,14 +37,14 @@ def test_a_humanoid_is_quiet_after_ten_seconds():
     fastest, deepest = 0.0, 0.0
     held = np.flatnonzero(m.dof_frictionloss + m.dof_damping > 0.0)
     assert len(held) > 10
-    for _ in range(3000):
+    for _ in range(1000):
         rb.step(m, d, 10)
         fastest = max(fastest, abs(d.qvel[held]).max())
         deepest = min(deepest, d.contact_dist[: d.ncon].min())
     assert fastest < 0.1
     assert abs(d.qvel[:6]).max() < 1e-2
     assert d.nbad == 0
-    assert d.nunsolved < 5  # of 40,000 steps
+    assert d.nunsolved < 5  # of 20,000 steps
     assert d.qpos[2] < 0.4, "the humanoid has fallen"
     assert -1e-3 < deepest < 0.0
     rb.forward(m, d)

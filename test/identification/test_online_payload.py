@@ -17,7 +17,7 @@ from rbdyn_ros.identification.equations.online import OnlinePayload
 
 INERTIA = 0.01, 0.012, 0.008, 0.001, 0.0, -0.0005
 LOAD = 2.0, (0.02, -0.03, 0.08), INERTIA
-SEEDS = 20
+SEEDS = 8
 SPRING = """<mujoco><worldbody><body name="tip"><joint name="a" axis="0 1 0" stiffness="5"/>
 <geom type="sphere" size="0.1" mass="1"/></body></worldbody></mujoco>"""
 
