@@ -183,7 +183,7 @@ def as_number(value: object) -> float:
 def _as_array(value: object) -> Array | None:
     """Return a contiguous copy as floats, or None if a part is not a number."""
     if type(value) is np.ndarray and value.dtype == np.float64:  # checked often in loops
-        return value.copy()
+        return np.array(value, np.float64, order="C")
     try:
         found = np.asarray(value)
         parts = np.asarray(value, object) if isinstance(value, list | tuple) else found
