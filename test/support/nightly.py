@@ -405,6 +405,9 @@ INSTEAD = {
         "ros/arm/test_positions_node.py::test_the_tool_follows_lines_and_yields_to_a_push",
     "control_box/test_ur_client.py::test_streams_of_commands_give_the_same_motion_twice":
         "control_box/test_franka_client.py::test_torques_give_the_same_motion_twice",
+    "control_box/test_ur_client.py::test_late_packets_change_no_move":
+        "control_box/test_ur_reverse.py::"
+        "test_delays_of_the_connection_apply_to_commands_and_results",
     "control_box/test_boxed_arm.py::test_two_arms_move_one_after_the_other":
         "control_box/test_boxed_arm.py::test_two_arms_move_at_the_same_time",
     "test_gym_nodes.py::test_the_example_reaches_its_points":
