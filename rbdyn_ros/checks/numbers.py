@@ -86,32 +86,33 @@ def finite(
         RbdynError: the value is anything else; the error has the class `error`.
     """
 
-    def refuse(message: str, found: object, wanted: str) -> NoReturn:
+    def refuse(said: str, found: object, sizes: str = "") -> NoReturn:
         where = name if element is None else element
+        wanted = allowed or _allowed(shape, low, high, above, fill)
+        verb = "is" if sizes or wanted.startswith(("a ", "one ")) else "are"
+        message = f"{said}; allowed {verb} {sizes or wanted}"
         raise error(Finding(code, message, "error", where, None, shown(found), wanted))
 
-    wanted = allowed or _allowed(shape, low, high, above, fill)
-    verb = "is" if wanted.startswith(("a ", "one ")) else "are"
     if shape == ():
         number = as_number(value)
         if not (math.isfinite(number) and _inside(number, low, high, above)):
-            refuse(f"{name} is {shown(value)}; allowed {verb} {wanted}", value, wanted)
+            refuse(f"{name} is {shown(value)}", value)
         return number
     values = _as_array(value)
     if values is None:
-        refuse(f"{name} is {shown(value)}; allowed {verb} {wanted}", value, wanted)
+        refuse(f"{name} is {shown(value)}", value)
     if not _fits(values.shape, shape) and not (fill and values.shape == ()):
         few = values.ndim < 2 and values.size <= FEW and len(shape or ()) == 1
         if few and shape != (None,):
-            refuse(f"{name} is {shown(value)}; allowed {verb} {wanted}", value, wanted)
+            refuse(f"{name} is {shown(value)}", value)
         sizes = _written(shape or ()) + (" or one number" if fill else "")
-        refuse(f"{name} has the shape {values.shape}; allowed is {sizes}", value, wanted)
+        refuse(f"{name} has the shape {values.shape}", value, sizes)
     fine = np.isfinite(values) & _inside(values, low, high, above)
     if not fine.all():
         place = np.argwhere(~fine)[0].tolist()
         at = f"[{', '.join(map(str, place))}]" if place else ""
         bad = values[tuple(place)].item()
-        refuse(f"{name}{at} is {bad}; allowed {verb} {wanted}", bad, wanted)
+        refuse(f"{name}{at} is {bad}", bad)
     if fill and values.shape == () and shape:
         values = np.full(tuple(n or 1 for n in shape), values)
     values.flags.writeable = False
@@ -181,6 +182,8 @@ def as_number(value: object) -> float:
 
 def _as_array(value: object) -> Array | None:
     """Return a contiguous array of floats as a copy, or None if an entry is not a number."""
+    if type(value) is np.ndarray and value.dtype == np.float64:  # checked often in loops
+        return np.array(value, np.float64, order="C")
     try:
         found = np.asarray(value)
         parts = np.asarray(value, object) if isinstance(value, list | tuple) else found

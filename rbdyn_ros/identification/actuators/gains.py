@@ -291,7 +291,7 @@ def _step(problem: _GainProblem, x: Array, sigma: Array, logs: Array) -> tuple[A
         np.concatenate([np.zeros((n, N)), np.eye(n) / SPREAD], axis=1),
     ]
     rest = [(predicted - R[..., -1]).ravel(), slope, logs / SPREAD]
-    Q, T = np.linalg.qr(np.concatenate(rows))
-    along = -(Q.T @ np.concatenate(rest))
-    last = np.linalg.inv(T[N:, N:])
-    return np.asarray(last @ along[N:]), np.asarray(last @ last.T)
+    both = np.column_stack([np.concatenate(rows), np.concatenate(rest)])
+    T = np.asarray(np.linalg.qr(both, mode="r"))
+    last = np.linalg.inv(T[N:-1, N:-1])
+    return np.asarray(last @ -T[N:-1, -1]), np.asarray(last @ last.T)

@@ -178,9 +178,10 @@ def _descend(z: Array, problem: _FitProblem, weight: float) -> Array:
         rest = np.concatenate([problem.miss(z), rooted * slope])
         check_calculable(M, rest)
         size = np.linalg.norm(M, axis=0)
-        Q, R = np.linalg.qr(M / size)
-        along = Q.T @ rest
-        step = -solve_triangular(R, along) / size
+        # R of [M rest] holds Q^T rest in its last column, without the time to make Q
+        R = np.asarray(np.linalg.qr(np.column_stack([M / size, rest]), mode="r"))[:-1]
+        along = R[:, -1]
+        step = -solve_triangular(R[:, :-1], along) / size
         decrease = float(along @ along)
         if not decrease > DONE * weight:
             break

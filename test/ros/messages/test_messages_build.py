@@ -163,3 +163,25 @@ def test_the_error_of_a_failed_build_names_the_log_file(environment):
         build._run([sys.executable, "-c", "raise SystemExit('no headers')"], log, lock)
     assert str(log) in str(refusal.value)
     assert log.read_text() == "no headers\n"
+
+
+def test_generators_share_parsed_files(tmp_path):
+    parser = pytest.importorskip("rosidl_parser.parser", reason="rosidl_parser is not installed")
+    from rosidl_parser.definition import IdlLocator
+
+    from rbdyn_ros.ros.messages.parse_once import parse_once
+
+    (tmp_path / "Level.idl").write_text("module a { module msg { struct Level { long x; }; }; };")
+    locator, parsed = IdlLocator(tmp_path, "Level.idl"), []
+
+    def parse(locator):
+        parsed.append(parser.parse_idl_file(locator))
+        return parsed[-1]
+
+    files = [parse_once(parse)(locator) for _ in range(2)]
+    assert len(parsed) == 1
+    for file in files:
+        assert file.locator is locator
+        (found,), (expected,) = file.content.elements, parsed[0].content.elements
+        assert found.structure.namespaced_type == expected.structure.namespaced_type
+        assert [m.name for m in found.structure.members] == ["x"]
