@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import rbdyn_ros as rb
+from rbdyn_ros.engine.contact.solve.body_blocks import add_point, add_slopes, write_block
 from rbdyn_ros.engine.tree.block_lu import block_start, factor_blocks, list_start, solve_blocks
 
 #: Pairs of bodies that share a block: a chain and a cycle; body 6 shares no block.
@@ -75,3 +76,46 @@ def test_numbers_of_bodies_that_are_not_solved_stay_unchanged():
     assert d.skyline_x[rows] == pytest.approx(np.linalg.solve(H, np.ones(48))[rows], abs=1e-13)
     assert (d.skyline_x[36:42] == 1.0).all()
     assert (d.block_diagonal[6] == kept).all()
+
+
+def skew(arm):
+    """Return the matrix that gives arm x v as a product with v."""
+    x, y, z = arm
+    return np.array([[0.0, -z, y], [z, 0.0, -x], [-y, x, 0.0]])
+
+
+def velocity_by_motion(arm):
+    """Return the matrix (3, 6) that gives the velocity at `arm` by [angular, linear] velocity."""
+    return np.hstack([-skew(arm), np.eye(3)])
+
+
+@pytest.mark.parametrize("as_point", [True, False])
+@pytest.mark.parametrize("reversed_order", [False, True])
+def test_the_slopes_of_a_contact_add_to_the_blocks_of_both_bodies(as_point, reversed_order):
+    """The blocks get J^T K J, where J gives the velocity of body 2 relative to body 1."""
+    m, d = balls(2)
+    rng = np.random.default_rng(5)
+    arm1, arm2 = rng.normal(size=(2, 3))
+    d.contact_body[0], d.contact_arm1[0], d.contact_arm2[0] = (1, 2), arm1, arm2
+    d.skyline_row[:] = np.roll(np.arange(12), 6 * reversed_order)
+    d.block_number[1], d.block_near[0] = 1, 0
+    d.skyline[:36] = d.skyline_upper[:36] = np.nan
+    for b in range(2):
+        write_block(d, b, (0.0,) * 21)
+    if as_point:
+        K = rng.normal(size=(3, 3))
+        one, two = -velocity_by_motion(arm1), velocity_by_motion(arm2)
+        add_point(m, d, 0, tuple(map(tuple, K.tolist())), False)
+    else:
+        K = rng.normal(size=(6, 6))
+        one, two = -np.eye(6), np.eye(6)
+        one[3:, :3] = skew(arm1 - arm2)
+        add_slopes(m, d, 0, tuple(map(tuple, K.T.tolist())), False)
+    J = np.hstack([two, one] if reversed_order else [one, two])
+    H = np.block(
+        [
+            [d.block_diagonal[0].reshape(6, 6), d.skyline_upper[:36].reshape(6, 6).T],
+            [d.skyline[:36].reshape(6, 6), d.block_diagonal[1].reshape(6, 6)],
+        ]
+    )
+    assert pytest.approx(J.T @ K @ J, abs=1e-13) == H

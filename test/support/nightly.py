@@ -440,6 +440,16 @@ INSTEAD = {
         "view/test_view_page.py::test_the_page_shows_a_robot_and_a_chosen_layer",
     "ros/simulator/test_view_node.py::test_the_view_shows_objects_that_are_spawned_and_deleted":
         "view/test_view_link.py::test_energies_of_an_instant_belong_to_the_exchanged_model",
+    "view/test_live_page.py::test_buttons_pause_and_resume_time":
+        "ros/simulator/test_view_node.py::test_buttons_of_the_view_change_the_simulation",
+    "view/test_live_page.py::test_buttons_set_the_speed_and_the_page_shows_the_wanted_speed":
+        "view/test_live_panel.py::test_the_buttons_of_speed_start_from_the_current_speed",
+    "view/test_live_page.py::test_a_slider_drives_its_joint_until_the_button_release_is_pressed":
+        "ros/simulator/test_view_node.py::test_buttons_of_the_view_change_the_simulation",
+    "view/test_live_page.py::test_a_slider_moves_a_joint_and_the_other_joints_hold_their_positions":
+        "view/test_live_panel.py::test_position_sliders_follow_the_robot_until_one_slider_is_moved",
+    "view/test_live_page.py::test_the_button_push_pushes_the_chosen_link":
+        "ros/simulator/test_view_node.py::test_buttons_of_the_view_change_the_simulation",
     # larger robots and scenes, for which the same contact law is checked
     "rollouts/test_contact_cuda.py::test_a_trot_has_the_bits_of_a_batch":
         "rollouts/test_contact_cuda.py::"
