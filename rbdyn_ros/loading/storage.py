@@ -88,11 +88,11 @@ def save(m: Model, path: str | Path) -> None:
 def load_model(path: str | Path) -> Model:
     """Read a Model written by `save`; it equals the saved Model, including sha256.
 
-    Joint types and motions of the user must be registered before.
+    User-defined joint types and motions must be registered first.
 
     Raises:
-        DescriptionError: there is no such file, or `save` of this version did not write it; or
-            with all errors of its content.
+        DescriptionError: the file does not exist, was written by another version or not by
+            `save`, or has invalid content; the error lists all faults of the content.
         ModelError: a function of the user is not registered, or its derivatives are wrong.
     """
     if not isinstance(path, str | Path):

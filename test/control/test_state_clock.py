@@ -67,7 +67,7 @@ def test_short_stalls_of_the_network_are_not_a_fault():
 
 
 @pytest.mark.parametrize(("pace", "code"), [(0.5, "latency"), (0.9, "latency"), (0.9996, "")])
-def test_a_clock_that_is_too_slow_is_a_lag_but_slewing_by_0_04_percent_is_not(pace, code):
+def test_a_slow_clock_is_reported_as_latency_but_slewing_by_0_04_percent_is_not(pace, code):
     found = Judging(stamp=lambda t: pace * t).codes(3000)
     assert set(found) == {"", code}
 

@@ -30,7 +30,7 @@ _UNUSED = {
 
 
 def drops(broken: str) -> str:
-    """Return the parts that urdfdom drops because of a broken child of a link."""
+    """Return a sentence with the parts that urdfdom drops for an invalid child of a link."""
     return f"{URDFDOM} drops {_DROPPED.get(broken, _INERTIAL)}"
 
 
