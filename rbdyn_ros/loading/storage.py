@@ -2,7 +2,7 @@
 """Store a Model in a file: its primary arrays bit by bit, names, options and findings.
 
 The file is a zip of .npy files, as numpy.load reads it: a file for each field of PRIMARY, and the
-file `header` with JSON in UTF-8. The zip has no code: functions of the user are stored by name and
+file `header` with JSON in UTF-8. The zip has no code: user-defined functions are stored by name and
 looked up at loading. Files are untrusted: nothing is unpickled, no more memory is allocated than
 the size of the file justifies, and every index is checked (model/audits/audit_arrays.py).
 """
@@ -93,7 +93,7 @@ def load_model(path: str | Path) -> Model:
     Raises:
         DescriptionError: the file does not exist, was written by another version or not by
             `save`, or has invalid content; the error lists all faults of the content.
-        ModelError: a function of the user is not registered, or its derivatives are wrong.
+        ModelError: a user-defined function is not registered, or its derivatives are wrong.
     """
     if not isinstance(path, str | Path):
         raise ParameterError(

@@ -258,7 +258,7 @@ def in_room(*obstacles, margin=0.01, links=True):
 
 
 @pytest.mark.parametrize("order", [1, 3])
-def test_a_path_into_the_world_is_refused_and_names_link_and_obstacle(order):
+def test_the_error_about_a_path_into_the_world_names_link_and_obstacle(order):
     m, checker = in_room()
     into_wall = line((0.0, 0.0, 0.0), (1.2, 0.0, 0.0), order=order)
     with refused(RbdynError, "scene-collision", "l3") as caught:

@@ -43,7 +43,7 @@ class Judging:
 
 
 @pytest.mark.parametrize("offset", [-3.6e6, -40.0, 40.0, 1e9])
-def test_a_constant_offset_between_two_clocks_is_not_a_lag(offset):
+def test_a_constant_offset_between_two_clocks_is_not_reported_as_latency(offset):
     assert set(Judging(stamp=lambda t: t + offset).codes(500)) == {""}
 
 

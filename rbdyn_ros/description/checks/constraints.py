@@ -26,7 +26,7 @@ _NUMBERS = {"stiffness": "force coefficient", "damping": "force coefficient", "l
 
 
 def audit_springs(description: Description, bodies: Mapping[str, str], audit: Audit) -> None:
-    """Add an error for every spring with broken numbers or ends.
+    """Add an error for every spring with invalid numbers or ends.
 
     Args:
         description: for its springs.

@@ -28,7 +28,7 @@ BITS = f"a whole number from 0 to {MOST_BITS}"
 
 
 def audit_geometries(description: Description, links: Collection[str], audit: Audit) -> None:
-    """Add an error for every geometry and obstacle with broken numbers or an unknown link.
+    """Add an error for every geometry and obstacle with invalid numbers or an unknown link.
 
     Args:
         description: its fields have the right types.
@@ -99,7 +99,7 @@ def _meanings(description: Description) -> dict[str, list[str]]:
 
 
 def audit_obstacles(obstacles: Iterable[geometries.Obstacle], audit: Audit) -> None:
-    """Add an error for every obstacle with broken numbers."""
+    """Add an error for every obstacle with invalid numbers."""
     for obstacle in obstacles:
         at = audit.about("obstacle", obstacle)
         audit_shape(obstacle.shape, at)

@@ -16,7 +16,7 @@ URDFDOM = "urdfdom 6.0 (robot_state_publisher, MoveIt, Pinocchio)"
 REFUSES = f"{URDFDOM} refuses the robot"
 #: Types of joints whose `<axis>` urdfdom does not read.
 AXIS_FREE = ("fixed", "floating")
-#: Parts that urdfdom drops after an error in a link, by the broken element.
+#: Parts that urdfdom drops after an error in a link, by the invalid element.
 _DROPPED = {
     "collision": "this and all further collisions of the link",
     "visual": "this and all further visuals of the link, and all its collisions",
