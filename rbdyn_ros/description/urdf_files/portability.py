@@ -66,7 +66,7 @@ def audit_materials(robot: ET.Element, owner: str, audit: Audit) -> None:
         name = material.get("name", "")
         counts[name] += 1
         if counts[name] == 2:
-            message = f"has a second <material> {quote(name)}: {REFUSES}"
+            message = f"it has a second <material> {quote(name)}: {REFUSES}"
             line = getattr(material, "line", None)
             audit.add("warning", "unportable", owner, line, message, found=name)
 

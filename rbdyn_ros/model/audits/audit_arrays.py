@@ -115,7 +115,7 @@ def _name_lists(names: object, audit: Audit) -> dict[str, tuple[str, ...]]:
 def _frozen_fields(arrays: object, audit: Audit) -> Arrays:
     """Return copies of the fields PRIMARY; add errors for missing, unknown and wrong fields."""
     if not isinstance(arrays, Mapping):
-        audit.error("missing-field", "arrays", None, f"is {shown(arrays)}, not arrays by name")
+        audit.error("missing-field", "arrays", None, f"it is {shown(arrays)}, not arrays by name")
         return {}
     given = {**no_actuators(MODEL_FIELDS), **arrays}
     missing = [name for name in PRIMARY if name not in given]
