@@ -83,8 +83,8 @@ def overloaded_joints(m):
 def too_fast(m, d):
     """Return FAST if a body rotates too fast, LOST if a velocity is not finite, else 0.
 
-    FAST and LOST are returned only for the first time. GROWING is returned if a large velocity has grown in the last timestep; `step` then checks the
-    energy.
+    FAST and LOST are returned only for the first time. GROWING is returned if a large velocity has
+    grown in the last timestep; `step` then checks the energy.
     """
     return 0 if _is_slow(m, d) else _look_closer(m, d)
 

@@ -52,7 +52,7 @@ def wrong_actuators(arrays: NamedArrays) -> list[tuple[str, str]]:
     if (gear == 0.0).any():
         wrong.append(("actuator_gear", "contains 0; allowed is any other number"))
     if (arrays["actuator_motorconst"][:, 0] <= 0.0).any():
-        wrong.append(("actuator_motorconst", "contains a torque constant of 0; it must be above 0"))
+        wrong.append(("actuator_motorconst", "contains a torque constant that is not above 0"))
     if (np.diff(curve[:, :, 0]) < 0.0).any() or (np.diff(curve[:, :, 1]) > 0.0).any():
         wrong.append(("actuator_curve", "contains a curve with falling speeds or rising torques"))
     dofs = arrays["actuator_dofid"]
