@@ -152,7 +152,9 @@ class Limits:
                 raise _not_tighter(name, wanted, allowed)
         self._check_power(power_limit)
         if not 0.0 <= contact <= self.contact:
-            allowed = f"a number of at least 0 and at most {exactly(self.contact)}, the present value"
+            allowed = (
+                f"a number of at least 0 and at most {exactly(self.contact)}, the present value"
+            )
             raise _not_tighter("contact_effort", contact, allowed)
         if not self.inset <= inset < np.inf:
             allowed = f"a number of at least {exactly(self.inset)}, the present value"
