@@ -320,7 +320,7 @@ class Trial:
 
     @functools.cached_property
     def digest(self) -> str:
-        """Hash of everything that determines a run, without limits of measures, time and memory."""
+        """Hash of everything that determines a run; limits of measures, time and memory do not."""
         facts = hashlib.sha256(f"{__version__} {self.m.opt!r} {self.nstep}".encode())
         for each in MODEL_FIELDS:
             facts.update(getattr(self.plant, each.name).tobytes())
