@@ -6,7 +6,7 @@ Bullet, ODE, MuJoCo and DART. Its scenes, timesteps and errors are repeated here
 mean of a square over all steps. For each engine the table has the smallest error of all its
 solvers, integrators and settings in data/*/sample.csv and data/rolling/default.csv. Two things
 differ: the random offsets of the 216 balls are not published, and the robot is the ANYmal B of
-example-robot-data (30.5 kg), while theirs has 33.9 kg. `python -m benchmarks.simbenchmark
+example-robot-data (30.5 kg) instead of theirs (33.9 kg). `python -m benchmarks.simbenchmark
 --anymal FILE` uses their robot, which is not copied here: in a clone of their repository, FILE is
 res/benchmark/ANYmal-momentum-benchmark/ode-rai-dart/robot.urdf.
 """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Environments of gymnasium over rb.Batch equal gymnasium's own vector environment."""
+"""A BatchEnv behaves like gymnasium's SyncVectorEnv of single environments."""
 
 import runpy
 import subprocess

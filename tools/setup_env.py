@@ -219,7 +219,7 @@ def missing_prerequisites(info: Info) -> list[tuple[str, str]]:
 
 
 def check_prerequisites(info: Info) -> None:
-    """Stop if a part is missing that only the system can provide."""
+    """Exit with an error on a wrong platform, or without a compiler or another system package."""
     if (platform.system(), platform.machine()) != ("Linux", "x86_64"):
         fail(
             "the ROS 2 wheels on PyPI are for Linux on x86-64; this machine is "

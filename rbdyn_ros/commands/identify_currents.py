@@ -34,7 +34,7 @@ def wrong_current_options(options: argparse.Namespace) -> str:
         if not options.current or options.payload_run is None:
             return "--payload-mass needs --current and --payload-run"
         if not options.payload_mass > 0.0:
-            return f"--payload-mass is {options.payload_mass:g}; allowed is above 0"
+            return f"--payload-mass is {options.payload_mass:g}; allowed is a number above 0"
     if not options.current or options.actuators is not None:
         return ""
     if options.drive_gains is not None:

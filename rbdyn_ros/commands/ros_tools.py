@@ -74,7 +74,8 @@ def _run(name: str, form: tuple[str, int], options: argparse.Namespace) -> int:
     if not needed <= len(options.words) <= most:
         return report_error(title, f"expected: rbdyn {title} {words}", USAGE)
     if name == "topic" and not options.rate > 0.0:
-        return report_error(title, f"the rate is {options.rate:g}; allowed is above 0", USAGE)
+        text = f"the rate is {options.rate:g}; allowed is a number above 0"
+        return report_error(title, text, USAGE)
     try:
         from rbdyn_ros.ros import graph_tools
     except ImportError as error:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Measurements of a box at the simulated arm."""
+"""Measurements of a control box on the simulated arm."""
 
 from dataclasses import dataclass
 

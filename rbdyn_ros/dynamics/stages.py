@@ -113,7 +113,7 @@ def step(m: Model, d: Data, nstep: int = 1) -> None:
 
     - a yaw-pitch-roll joint comes near its singularity;
     - contact forces often do not converge, or contacts do not fit in their list;
-    - rigid bodies are crushed, or a spring is too stiff for the timestep;
+    - rigid contacts are too deep, or a spring is too stiff for the timestep;
     - a body on a free or ball joint rotates by more than half a radian in a timestep;
     - the energy more than doubles in the last timestep without a cause;
     - the state is no longer finite.

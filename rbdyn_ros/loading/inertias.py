@@ -203,14 +203,14 @@ def _missing(m: Model, j: int, added: Array, lines: Lines, strict: bool) -> Find
         if strict
         else f"repaired with an armature of {' and '.join(f'{a:.2g}' for a in np.unique(added))}"
     )
-    text = f"moves no inertia, so its acceleration would be infinite; {outcome}"
+    text = f"it moves no inertia, so its acceleration would be infinite; {outcome}"
     severity: Severity = "error" if strict else "warning"
     return _finding("no-inertia", text, severity, name, lines)
 
 
 def _wrong(m: Model, dof: int, inertia: float, lines: Lines) -> Finding:
     name = m.jnt_names[m.dof_jntid[dof]]
-    text = f"moves an inertia of {inertia:.3g}; correct the inertias of the links below it"
+    text = f"it moves an inertia of {inertia:.3g}; correct the inertias of the links below it"
     return _finding("negative-inertia", text, "error", name, lines)
 
 
@@ -252,8 +252,8 @@ def _light(
         else f"repaired with an armature of {added:.2g}"
     )
     text = (
-        f"moves an inertia of only {inertia[dof]:.2g}, the heaviest joint moves "
-        f"{inertia.max():.2g}; rounding errors dominate its acceleration; {outcome}"
+        f"it moves an inertia of only {inertia[dof]:.2g}, and the heaviest joint "
+        f"moves {inertia.max():.2g}; rounding errors dominate its acceleration; {outcome}"
     )
     return _finding("tiny-inertia", text, "warning", m.jnt_names[m.dof_jntid[dof]], lines)
 

@@ -178,7 +178,7 @@ def build(
 
     Raises:
         DescriptionError: with all errors of the description.
-        ModelError: a function of the user is not registered, or its derivatives are wrong.
+        ModelError: a user-defined function is not registered, or its derivatives are wrong.
         ParameterError: an argument has a value that is not allowed.
     """
     return complete(described(system, strict, contact), floating_base, strict, mimic)
@@ -224,7 +224,7 @@ def complete(
 
     Raises:
         DescriptionError: a joint moves no inertia, or no spline interpolates a trajectory.
-        ModelError: a function of the user is not registered, or its derivatives are wrong.
+        ModelError: a user-defined function is not registered, or its derivatives are wrong.
         ParameterError: the type of the floating base is not allowed.
     """
     base_joint = check_floating_base(floating_base)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Switch off contact in pairs of one robot that overlap in a pose in which it may stand."""
+"""Switch off contact between geometries of one robot that overlap in a rest pose."""
 
 from collections.abc import Iterable, Iterator
 
@@ -19,17 +19,16 @@ _Pair = tuple[int, int]
 
 
 def without_overlaps(m: Model, states: Iterable[GroupState] = ()) -> tuple[Model, list[Finding]]:
-    """Return the Model without contact in pairs of one robot that overlap while it stands.
+    """Return the Model without contact between geometries of a robot that overlap at rest.
 
-    The robot may stand at qpos0, and in each state that gives all joints between the two
-    geometries.
+    The rest poses of two geometries are qpos0 and each state that sets all joints between them.
 
     Args:
         m: the Model.
         states: poses from the SRDFs of its robots.
 
     Returns:
-        The Model, and a note that names the pairs for each such pose.
+        The Model, and for each rest pose with overlaps a note that names the pairs.
     """
     own = of_one_robot(vars(m), m.push_geom)
     if not own.any():
@@ -51,7 +50,7 @@ def without_overlaps(m: Model, states: Iterable[GroupState] = ()) -> tuple[Model
 def _overlaps(
     m: Model, states: Iterable[GroupState]
 ) -> Iterator[tuple[str, Iterable[collisions.Distance], str]]:
-    """Yield each pose in which the robots may stand, the pairs that overlap in it, and advice."""
+    """Yield each rest pose, the pairs of geometries that overlap in it, and advice."""
     yield "qpos0", collisions.start_overlaps(m), "; an SRDF can disable them"
     for state in states:
         yield f"the state {quote(state.name)}", overlaps_in(m, state), ""

@@ -2,8 +2,8 @@
 """Store a Model in a file: its primary arrays bit by bit, names, options and findings.
 
 The file is a zip of .npy files, as numpy.load reads it: a file for each field of PRIMARY, and the
-file `header` with JSON in UTF-8. The zip has no code: functions of the user are stored by name and
-looked up at loading. Files are untrusted: nothing is unpickled, no more memory is allocated than
+file `header` with JSON in UTF-8. The zip has no code: user-defined functions are stored by name
+and looked up at loading. Files are untrusted: nothing is unpickled, no more memory is allocated than
 the size of the file justifies, and every index is checked (model/audits/audit_arrays.py).
 """
 
@@ -88,12 +88,12 @@ def save(m: Model, path: str | Path) -> None:
 def load_model(path: str | Path) -> Model:
     """Read a Model written by `save`; it equals the saved Model, including sha256.
 
-    Joint types and motions of the user must be registered before.
+    User-defined joint types and motions must be registered first.
 
     Raises:
-        DescriptionError: there is no such file, or `save` of this version did not write it; or
-            with all errors of its content.
-        ModelError: a function of the user is not registered, or its derivatives are wrong.
+        DescriptionError: the file does not exist, was written by another version or not by
+            `save`, or has invalid content; the error lists all faults of the content.
+        ModelError: a user-defined function is not registered, or its derivatives are wrong.
     """
     if not isinstance(path, str | Path):
         raise ParameterError(

@@ -220,7 +220,8 @@ def restored(model: Model, buffer: NDArray[np.float64]) -> Data:
     """
     data = Data(model)
     if np.shape(buffer) != data.buffer.shape:
-        text = f"a Data of '{model.name}' has {model.data_slots} numbers, got {np.shape(buffer)}"
+        text = f"a Data of '{model.name}' needs {model.data_slots} numbers, got "
+        text += f"an array of shape {np.shape(buffer)}"
         raise ModelError(Finding("data-shape", text, "error", "buffer"))
     data.buffer = buffer
     if data.drive_mode.any():

@@ -268,7 +268,7 @@ def kernels_of(
     except ModelError as error:
         if error.code != "not-traceable":
             raise
-        text = f"{error}; a GPU has no code for it, but device='cpu' runs the engine's own code"
+        text = f"{error}; this case has no GPU code, but device='cpu' runs the engine's own code"
         raise ModelError(Finding("not-traceable", text, "error", m.name)) from None
     seen = [name for name in OBSERVED_OUTPUTS if name in bound]
     outputs = observer_program(model, tuple(own.items()), seen)

@@ -83,7 +83,7 @@ class LockstepClient:
             velocity: initial velocities by joint [rad/s or m/s]; all other joints start at rest.
 
         Raises:
-            RbdynError: the simulator refuses the state, or `check` raises.
+            RbdynError: the simulator refuses the state, or `check` ends the wait.
         """
         self._call("pause", SetBool.Request(data=True))
         self._stamp, self._command = -1, None
@@ -110,7 +110,7 @@ class LockstepClient:
         """Wait for a new state and return it.
 
         Raises:
-            RbdynError: `check` raises.
+            RbdynError: raised by `check` to end the wait.
         """
         before = self._stamp
         self._wait(lambda: self._stamp > before)

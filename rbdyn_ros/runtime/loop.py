@@ -176,8 +176,8 @@ class Loop:
                 and before the first state of the new; it must read all states that wait. It may
                 return two Models of the same layout, made from this Data, that replace `base` and
                 `m`; otherwise it returns None.
-            resets: whether the caller resets or loads the state next. In this case the state may
-                be diverged, and stays frozen until then.
+            resets: whether the caller resets or loads the state next. Only then may the present
+                state have diverged; it stays frozen until the reset.
             of_new: faults of the joints of `base`; only the faults of new joints are used. None:
                 new joints have no faults.
 

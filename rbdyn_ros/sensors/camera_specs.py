@@ -187,9 +187,7 @@ class ColorSpec(CameraSpec):
         """Return all faults of the camera."""
         found = CameraSpec.findings(self)
         if not found and self.near == 0.0:
-            text = (
-                "near is 0 m; a colour camera draws nothing nearer than near: allowed is above 0"
-            )
+            text = "near is 0 m; for a colour camera it must be above 0"
             found.append(Finding("bad-argument", text, "error", "near"))
         if self.compressed is not None:
             found += one_of("compressed", self.compressed, COMPRESSIONS)

@@ -99,7 +99,7 @@ def with_address(words: tuple[str, ...], old: str, new: str) -> tuple[str, ...]:
 
 
 def hash_of_files(folder: str, words: tuple[str, ...]) -> str:
-    """Return the hash of the files in a folder that a command line names."""
+    """Return the hash of the files that a command line names by paths relative to `folder`."""
     found = hashlib.sha256()
     for word in words:
         file = Path(folder) / word
@@ -320,7 +320,7 @@ class Trial:
 
     @functools.cached_property
     def digest(self) -> str:
-        """Hash of everything that determines the result of a run; limits are left out."""
+        """Hash of everything that determines a run; limits of measures, time and memory do not."""
         facts = hashlib.sha256(f"{__version__} {self.m.opt!r} {self.nstep}".encode())
         for each in MODEL_FIELDS:
             facts.update(getattr(self.plant, each.name).tobytes())

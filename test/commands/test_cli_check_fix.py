@@ -182,7 +182,7 @@ def test_sarif_output_has_all_findings(tmp_path, monkeypatch):
     assert rules[result["ruleIndex"]] == result["ruleId"] == "mimic-unknown"
     (place,) = (one["physicalLocation"] for one in result["locations"])
     assert place == {"artifactLocation": {"uri": "r%201.urdf"}, "region": {"startLine": 6}}
-    assert result["message"]["text"].startswith("joint 'j': mimics")
+    assert result["message"]["text"].startswith("joint 'j': it mimics")
     assert {one["level"] for one in ran["results"]} <= {"error", "warning", "note"}
     whole = json.loads(run("check", ARM, "--format", "sarif").stdout)["runs"][0]
     for one in whole["results"]:

@@ -154,7 +154,7 @@ def test_a_film_has_a_frame_for_each_moment(run_file, tmp_path, monkeypatch, cap
     assert np.allclose(run.time[places], np.arange(len(qpos)) / 30.0, atol=1.01e-3)
 
 
-def test_a_film_with_visuals_of_another_robot_has_a_finding(run_file, tmp_path):
+def test_a_film_reports_visuals_of_another_robot(run_file, tmp_path):
     from rbdyn_ros.recording.reader import read_run
 
     other = (

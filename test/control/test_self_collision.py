@@ -64,7 +64,7 @@ FOLDED = (0.0, 2.8, 2.8)
 
 
 @pytest.mark.parametrize("order", [1, 3])
-def test_a_path_into_the_arm_is_refused_and_names_the_links(m, order):
+def test_the_error_about_a_path_into_the_arm_names_the_links(m, order):
     path = line((0.0, 0.0, 0.0), FOLDED, order=order)
     with refused(RbdynError, "self-collision", "l1") as caught:
         check(m).check([path], np.zeros(3))
@@ -258,7 +258,7 @@ def in_room(*obstacles, margin=0.01, links=True):
 
 
 @pytest.mark.parametrize("order", [1, 3])
-def test_a_path_into_the_world_is_refused_and_names_link_and_obstacle(order):
+def test_the_error_about_a_path_into_the_world_names_link_and_obstacle(order):
     m, checker = in_room()
     into_wall = line((0.0, 0.0, 0.0), (1.2, 0.0, 0.0), order=order)
     with refused(RbdynError, "scene-collision", "l3") as caught:

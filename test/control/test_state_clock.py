@@ -43,7 +43,7 @@ class Judging:
 
 
 @pytest.mark.parametrize("offset", [-3.6e6, -40.0, 40.0, 1e9])
-def test_a_constant_offset_between_two_clocks_is_not_a_lag(offset):
+def test_a_constant_offset_between_two_clocks_is_not_reported_as_latency(offset):
     assert set(Judging(stamp=lambda t: t + offset).codes(500)) == {""}
 
 
@@ -67,7 +67,7 @@ def test_short_stalls_of_the_network_are_not_a_fault():
 
 
 @pytest.mark.parametrize(("pace", "code"), [(0.5, "latency"), (0.9, "latency"), (0.9996, "")])
-def test_a_clock_that_is_too_slow_is_a_lag_but_slewing_by_0_04_percent_is_not(pace, code):
+def test_a_slow_clock_is_reported_as_latency_but_slewing_by_0_04_percent_is_not(pace, code):
     found = Judging(stamp=lambda t: pace * t).codes(3000)
     assert set(found) == {"", code}
 

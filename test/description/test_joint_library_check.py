@@ -250,7 +250,7 @@ def test_two_axes_become_perpendicular_unit_vectors():
         ),
     ],
 )
-def test_ignored_properties_get_a_finding(fields, code):
+def test_ignored_properties_are_reported(fields, code):
     fields = dict(fields)
     assert found(joint(fields.pop("kind"), **fields)) == [(code, "joint 'j'")]
 

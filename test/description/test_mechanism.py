@@ -204,7 +204,7 @@ ROBOT = """\
 
 @pytest.fixture
 def over(tmp_path):
-    """Return a function that reads a mechanism file; `text` changes ROBOT in it."""
+    """Return a function that writes a mechanism file of ROBOT with lines `text`, and reads it."""
     (tmp_path / "arm.urdf").write_text(ROBOT)
 
     def read(text, **options):

@@ -465,7 +465,7 @@ def test_a_pair_with_a_body_fixed_in_the_world_excludes_obstacles(write, first, 
     ("first", "second", "named"),
     [("lid", "wall", 1), ("lid", "floor", 0), ("knob", "wall", 0), ("ball", "wall", 0)],
 )
-def test_a_contact_pair_of_bodies_that_a_joint_connects_has_a_finding(write, first, second, named):
+def test_a_contact_pair_of_bodies_that_a_joint_connects_is_reported(write, first, second, named):
     text = """<mujoco><worldbody><geom name="floor" type="plane" size="1 1 1" contype="0"/>
       <body name="box"><geom name="wall" size=".1" contype="0" conaffinity="0"/>
         <body name="cover"><joint/><geom name="lid" size=".1"/>

@@ -622,7 +622,7 @@ def compiled_motion():
 
 
 def test_a_ball_bounces_on_a_driven_light_plate_as_on_the_world():
-    """The ball has 1 kg; the plate has 0.1 g and a prescribed motion."""
+    """The ball has a mass of 1 kg; the plate has 0.1 g and a prescribed motion."""
     skin, plate = rb.Surface(restitution=0.5), rb.Box((1.0, 1.0, 0.1))
     system = (
         rb.SystemBuilder("lift", base="world")

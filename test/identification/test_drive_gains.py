@@ -183,7 +183,7 @@ def test_the_command_finds_gains_and_then_uses_torques(files, tmp_path):
         (("--payload-mass", "3"), "needs --current and --payload-run"),
         (
             ("--payload", "a", "--payload-run", "b.csv", "--payload-mass", "-1"),
-            "allowed is above 0",
+            "allowed is a number above 0",
         ),
     ],
 )

@@ -216,7 +216,7 @@ def test_statistics_match_numpy(dataset):
     assert channels["count"] == [30]
 
 
-def test_quantiles_of_pictures_are_relative_to_255():
+def test_quantiles_of_images_are_scaled_by_1_over_255():
     found = PictureStatistics()
     pixels = np.repeat(np.arange(100, dtype=np.uint8), 3).reshape(10, 10, 3)
     found.add(pixels, 2)
@@ -264,7 +264,7 @@ def test_unsuitable_recordings_are_refused_and_leave_no_files(tmp_path):
     short = record(tmp_path / "short.mcap", 0.02)
     broken = record(tmp_path / "broken.mcap", lost=1)
     for recordings, text in {
-        (good, other): "recording 2 has the joints 'c', 'b', the first 'a', 'b'",
+        (good, other): "recording 2 has the joints 'c', 'b', but recording 1 has 'a', 'b'",
         (odd,): "is 33 x 24; both numbers must be even",
         (broken,): "a message of '/wrist/image_raw' is not a valid sensor_msgs/msg/Image",
         (good, large): "recording 2 has the cameras 'wrist of 64 x 24'",

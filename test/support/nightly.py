@@ -412,7 +412,7 @@ INSTEAD = {
         "control_box/test_boxed_arm.py::test_two_arms_move_at_the_same_time",
     "test_gym_nodes.py::test_the_example_reach_node_reaches_its_goals":
         "test_gym_nodes.py::test_an_episode_has_the_bits_of_the_engine",
-    "trials/test_trial_nodes.py::test_measures_of_a_slower_node_use_only_the_states_of_its_ticks":
+    "trials/test_trial_nodes.py::test_measures_of_a_slow_node_use_only_the_states_that_it_receives":
         "trials/test_trial_nodes.py::test_a_node_has_the_same_runs_as_its_law_in_python",
     "trials/test_trial_processes.py::"
     "test_a_controller_in_python_gives_the_same_runs_in_two_processes":

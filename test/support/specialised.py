@@ -195,14 +195,14 @@ def angle_rates_tolerance(m, d, left):
 
 
 def compare_results(case, m, d, name, ours, theirs):
-    """Compare the outputs of a function with the outputs of the engine.
+    """Compare the outputs of a specialised function with the outputs of the engine.
 
     Args:
         case: a Comparison.
         m: the Model.
-        d: Data before the function.
+        d: Data before the function is called.
         name: name of the function.
-        ours, theirs: flat outputs by field.
+        ours, theirs: flat outputs by field, of the specialised function and of the engine.
     """
     limits = tolerances(m, d)
     theirs = {field: values for field, values in theirs.items() if values.size}

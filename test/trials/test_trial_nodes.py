@@ -70,7 +70,7 @@ def test_a_node_has_the_same_runs_as_its_law_in_python(tmp_path):
         assert one.state == other.state
 
 
-def test_measures_of_a_slower_node_use_only_the_states_of_its_ticks(tmp_path):
+def test_measures_of_a_slow_node_use_only_the_states_that_it_receives(tmp_path):
     """Measures over a quarter of the states differ little from measures over all states."""
     rate, without = "rate: 250}", {"runs": 1, "measures": None}
     found = of_node(tmp_path, controller=COMMAND.replace("}}", "}, ") + rate, **without)

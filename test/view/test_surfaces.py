@@ -333,8 +333,8 @@ def test_an_unusable_mesh_file_gives_a_marker_and_a_warning(keep, name, data, sc
 
 
 @pytest.mark.parametrize("z", ["nan", "inf", "-1e999"])
-def test_surfaces_of_a_collada_file_have_only_finite_corners(keep, z):
-    """pycollada reads NaN as 0, and trimesh drops corners that are infinite."""
+def test_surfaces_of_a_collada_file_have_only_finite_vertices(keep, z):
+    """pycollada reads NaN as 0, and trimesh drops infinite vertices."""
     needs_collada()
     for found in surfaces_of(keep("m.dae", dae(z=z))):
         assert np.isfinite(found.vertices).all()

@@ -83,7 +83,7 @@ def test_a_mechanism_file_equals_its_builder(name, tmp_path):
     same(rb.build(MECHANISMS[name]), rb.load(written))
 
 
-def test_values_that_a_format_cannot_express_have_a_finding(tmp_path):
+def test_values_that_a_format_cannot_express_are_reported(tmp_path):
     system = (
         rb.SystemBuilder("losses", base="ground")
         .body("one", rb.shapes.sphere(0.1, mass=1.0))

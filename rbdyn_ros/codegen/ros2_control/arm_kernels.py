@@ -505,7 +505,7 @@ def follow_target(
     s: ArmLoopState,
     c: ArmState,
 ) -> None:
-    """Release the efforts of the mode for a valid state."""
+    """Advance the target, then output the efforts of the control mode; the state is valid."""
     qpos, qvel = s.state[0], s.state[1]
     hold(m, d, bare, own, a, qpos, s.holding)
     move_target(b, s, c)

@@ -148,14 +148,16 @@ class Limits:
             ("latency_limit", latency, self.latency),
         ):
             if not 0.0 < wanted <= now:
-                allowed = f"above 0 and at most {exactly(now)}, the present value"
+                allowed = f"a number above 0 and at most {exactly(now)}, the present value"
                 raise _not_tighter(name, wanted, allowed)
         self._check_power(power_limit)
         if not 0.0 <= contact <= self.contact:
-            allowed = f"at least 0 and at most {exactly(self.contact)}, the present value"
+            allowed = (
+                f"a number of at least 0 and at most {exactly(self.contact)}, the present value"
+            )
             raise _not_tighter("contact_effort", contact, allowed)
         if not self.inset <= inset < np.inf:
-            allowed = f"at least {exactly(self.inset)}, the present value"
+            allowed = f"a number of at least {exactly(self.inset)}, the present value"
             raise _not_tighter("position_inset", inset, allowed)
         lower, upper = self.lower + (inset - self.inset), self.upper - (inset - self.inset)
         for k in np.flatnonzero(~(lower < upper)):
@@ -183,7 +185,8 @@ class Limits:
         """Raise ParameterError unless a power limit (0: unlimited) tightens the present limit."""
         most = float(self.power.max())
         if limit != self.power_limit and not (0.0 < limit <= most and limit < np.inf):
-            raise _not_tighter("power_limit", limit, f"above 0 and at most {exactly(most)}")
+            allowed = f"a number above 0 and at most {exactly(most)}"
+            raise _not_tighter("power_limit", limit, allowed)
 
     def check_inside(self, qpos: Array) -> None:
         """Raise RbdynError if a joint is beyond its limits at qpos (nv,)."""
@@ -233,6 +236,6 @@ def _why_not(m: Model, j: int) -> str:
 
 def _not_tighter(name: str, value: float, allowed: str) -> ParameterError:
     text = (
-        f"{name} is {exactly(value)}; limits can be tightened, never relaxed: allowed is {allowed}"
+        f"{name} is {exactly(value)}; limits can be tightened, never relaxed; allowed is {allowed}"
     )
     return ParameterError(Finding("limits", text, "error", name, None, repr(value), allowed))

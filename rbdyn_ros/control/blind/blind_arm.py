@@ -28,7 +28,7 @@ class BlindArm:
         limits: limits of the controlled joints.
 
     Attributes:
-        s: the memory.
+        s: the state of the kernels.
         at: arguments of the kernels for the arm and the memory: m, d, bare, own, a, b.
 
     Raises:

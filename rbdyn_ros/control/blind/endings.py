@@ -241,10 +241,11 @@ def brake(
     qpos: Vector,
     effort: Vector,
 ) -> None:
-    """Write efforts with which motion decays: M (-rate voted - push) + g.
+    """Write efforts that brake the arm: M (-BRAKING s.voted - s.push) + g.
 
-    Without the push, an arm whose payload is unknown would fall. The push is compensated only up
-    to a share of the effort limits, so that an arm that is stuck is not pulled free.
+    s.voted is the velocity, s.push the acceleration that the model does not explain. If the push
+    were not compensated, an arm with an unknown payload would fall. It is compensated only up to
+    a share of the effort limits, so that an arm that is stuck is not pulled free.
     """
     for k in range(m.nv):
         d.qpos[k], d.qvel[k], d.qacc[k] = qpos[k], 0.0, -s.push[k]

@@ -8,7 +8,8 @@ from typing import ClassVar
 from rbdyn_ros.control.base.record import Record
 from rbdyn_ros.model.declared.fields import Field
 
-#: Number of states that velocity_vote remembers. At its SPACING they must span its REACH.
+#: Number of states that velocity_vote.py remembers. They are stored at intervals of SPACING and
+#: must cover the time REACH.
 REMEMBERED = 32
 #: A joint stands still if its numbers repeat exactly, or if they nearly repeat, see witness.py.
 EXACTLY, NEARLY, STANDSTILLS = range(3)

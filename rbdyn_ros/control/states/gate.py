@@ -56,10 +56,10 @@ class GateSettings:
 
 
 class SafetyGate:
-    """Checks states and limits efforts; only efforts that passed it are published.
+    """Checks states and limits efforts; only efforts that passed the gate are published.
 
-    The kernels of the gate and of the loop do the work: they also run in generated controllers of
-    ros2_control.
+    The work is done in kernels of the gate and of the control loop, because the same kernels run
+    in generated controllers of ros2_control.
 
     Args:
         m: the robot.
@@ -67,7 +67,7 @@ class SafetyGate:
         settings: see GateSettings.
 
     Attributes:
-        s: the memory.
+        s: the state of the kernels.
         measured: the newest valid state.
         fault: the latched fault, or None.
         effort: (n,) the efforts that passed last [N m or N].

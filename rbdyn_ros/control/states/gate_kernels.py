@@ -131,7 +131,7 @@ def take_back(s: ArmLoopState) -> None:
 def count_held(s: ArmLoopState, time: float) -> None:
     """Update the mean time for which an effort acts; the last effort acted for `time` [s].
 
-    In a burst of states, in practice only the pause before it counts. A pause longer than
+    In a burst of states, in practice only the pause before the burst counts. A pause longer than
     state_timeout is a fault by itself, so the mean then starts anew.
     """
     time = max(time, 0.0)

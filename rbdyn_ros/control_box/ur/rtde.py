@@ -25,7 +25,7 @@ MOST_OFTEN, VERSION_1_OFTEN = 500.0, 125.0
 #: Most recipes of a client.
 MOST_RECIPES = 255
 _HEADER = struct.Struct(">HB")
-#: Largest packet [bytes], because its size has two bytes.
+#: Largest packet [bytes]. The size field has two bytes.
 LARGEST = 2**16 - 1
 #: Levels of text messages.
 LEVEL_WARNING = 2
@@ -105,10 +105,10 @@ class Owners:
 
 
 class RtdeSession(Session):
-    """The exchange with a client.
+    """An RTDE session with one client.
 
     Args:
-        robot: the robot with whose variables the client works.
+        robot: the robot whose variables the client reads and writes.
         owners: owners of the inputs among all clients.
         period: period of a cycle [s].
         log: called with a message about a mistake of a client.

@@ -435,5 +435,5 @@ class NamedMeshes:
         else:
             text = f"markers replace {count} meshes: {names}; the first {first.message}"
         if "package_dirs" not in text:
-            text += "; pass the folders of other packages in package_dirs"
+            text += "; add the folders of other packages to package_dirs"
         return (replace(first, code="missing-meshes", message=text, element=""),)

@@ -31,9 +31,9 @@ def vector(what: str, value: object) -> tuple[float, float, float]:
 
 
 def name(what: str, value: object) -> str:
-    """Return a string that is not empty; raise ParameterError for any other value."""
+    """Return a string that is not blank; raise ParameterError for any other value."""
     if not isinstance(value, str) or not value.strip():
-        raise not_allowed(what, value, "a name")
+        raise not_allowed(what, value, "a string that is not blank")
     return value
 
 

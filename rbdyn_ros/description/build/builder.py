@@ -326,6 +326,6 @@ def _change(
         message = f"there is no such joint{hint}"
         audit.error("unknown-joint", owner, None, message, found=joint, allowed=listing(joints))
     elif field in changes.setdefault(joint, {}) or getattr(joints[joint], field) is not None:
-        audit.error("duplicate", owner, None, "is defined more than once", found=joint)
+        audit.error("duplicate", owner, None, "it is defined more than once", found=joint)
     else:
         changes[joint][field] = value

@@ -109,7 +109,7 @@ def _checked(rows: Iterable[DHRow], name: str) -> list[DHRow]:
 
 def _audit_row(row: object, at: Subject) -> None:
     if not isinstance(row, DHRow):
-        at.error("not-a-row", f"is {row!r}, not a DHRow", allowed="a DHRow")
+        at.error("not-a-row", f"it is {row!r}, not a DHRow", allowed="a DHRow")
         return
     for what, quantity in _ENTRIES.items():
         value = getattr(row, what)

@@ -55,7 +55,7 @@ def audit_axes(joint: Joint, spec: JointSpec, at: Subject) -> tuple[Vec3, Vec3 |
         return unit, None
     if second is None:
         if not spec.optional_axis2:
-            message = f"has no second axis (axis2); {needing} needs two"
+            message = f"it has no second axis (axis2); {needing} needs two"
             at.error("missing-axis2", message, allowed="axis2")
         return unit, None
     unit2 = unit_vector("second axis", second, needing, at)

@@ -65,7 +65,7 @@ def audit_built(description: Description, audit: Audit) -> Description:
     if not audit_kinds(description, audit):
         return description
     if not description.name.strip():
-        audit.error("missing-name", robot_element(""), None, "has no name", allowed="a name")
+        audit.error("missing-name", robot_element(""), None, "it has no name", allowed="a name")
     return audit_description(description, audit)
 
 
@@ -97,7 +97,7 @@ def audit_description(
     """
     robot = Subject(audit, robot_element(description.name))
     if not description.links and not audit.partial:
-        robot.error("no-links", "has no links; the smallest robot is one <link name=.../>")
+        robot.error("no-links", "it has no links; the smallest robot is one <link name=.../>")
     if description.gravity is not None:
         audit_finite("gravity", description.gravity, 3, "gravity", robot)
     audit_names("link", description.links, audit)

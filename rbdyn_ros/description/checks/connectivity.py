@@ -49,8 +49,8 @@ def audit_rigid(joints: Sequence[Joint], bodies: RigidBodies, audit: Audit) -> N
         if joint.parent != joint.child and bodies.join_one(joint):
             cure = "delete one of these joints" if joint.type == "fixed" else "it could not move"
             message = (
-                f"connects the links {quote(joint.parent)} and {quote(joint.child)}, which fixed "
-                f"joints already connect rigidly; {cure}"
+                f"it connects the links {quote(joint.parent)} and {quote(joint.child)}, which "
+                f"fixed joints already connect rigidly; {cure}"
             )
             at = audit.about("joint", joint)
             at.error("one-body", message, found=bodies.find(joint.child))

@@ -26,7 +26,7 @@ _NUMBERS = {"stiffness": "force coefficient", "damping": "force coefficient", "l
 
 
 def audit_springs(description: Description, bodies: Mapping[str, str], audit: Audit) -> None:
-    """Add an error for every spring with broken numbers or ends.
+    """Add an error for every spring with invalid numbers or ends.
 
     Args:
         description: for its springs.
@@ -98,13 +98,13 @@ def _audit_length(line: Length, bodies: Mapping[str, str], audit: Audit) -> None
     least, kind = (3, "closed") if line.closed else (2, "open")
     if len(line.points) != count:
         message = (
-            f"has {counted(count, 'link')} and {counted(len(line.points), 'point')}; it "
+            f"it has {counted(count, 'link')} and {counted(len(line.points), 'point')}; it "
             "needs one point per link"
         )
         at.error("bad-points", message, allowed="one point per link")
     elif count < least:
         points = counted(count, "point")
-        message = f"has {points}; a line that is {kind} needs at least {least}"
+        message = f"it has {points}; a line that is {kind} needs at least {least}"
         at.error("bad-points", message, allowed=f"{least} points or more")
     elif sound:
         _audit_corners(line, bodies, at)
@@ -130,7 +130,7 @@ def _audit_gear(gear: Gear, joints: Mapping[str, Joint], audit: Audit) -> None:
     audit_finite("offset", (gear.offset,), 1, "coordinate", at)
     if count < 2:
         terms = counted(count, "term")
-        message = f"has {terms}; a gear needs at least 2"
+        message = f"it has {terms}; a gear needs at least 2"
         at.error("bad-terms", message, found=terms, allowed="2 or more")
     seen: set[tuple[str, int]] = set()
     for term in gear.terms:

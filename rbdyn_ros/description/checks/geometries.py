@@ -28,7 +28,7 @@ BITS = f"a whole number from 0 to {MOST_BITS}"
 
 
 def audit_geometries(description: Description, links: Collection[str], audit: Audit) -> None:
-    """Add an error for every geometry and obstacle with broken numbers or an unknown link.
+    """Add an error for every geometry and obstacle with invalid numbers or an unknown link.
 
     Args:
         description: its fields have the right types.
@@ -99,7 +99,7 @@ def _meanings(description: Description) -> dict[str, list[str]]:
 
 
 def audit_obstacles(obstacles: Iterable[geometries.Obstacle], audit: Audit) -> None:
-    """Add an error for every obstacle with broken numbers."""
+    """Add an error for every obstacle with invalid numbers."""
     for obstacle in obstacles:
         at = audit.about("obstacle", obstacle)
         audit_shape(obstacle.shape, at)
@@ -158,7 +158,7 @@ def _audit_field(field: geometries.HeightField, at: Subject) -> None:
         return
     if rows < 2 or columns < 2 or rows * columns > MOST_HEIGHTS:
         found, allowed = f"{rows} x {columns}", f"2 x 2 to {MOST_HEIGHTS} in all"
-        message = f"has {found} heights; allowed are {allowed}"
+        message = f"it has {found} heights; allowed are {allowed}"
         at.error("bad-heights", message, found=found, allowed=allowed)
         return
     for number, row in enumerate(field.heights, start=1):
@@ -175,7 +175,7 @@ def _audit_triangles(mesh: geometries.TriangleMesh, at: Subject) -> None:
         return
     count, corners = len(mesh.faces), len(mesh.vertices)
     if not 1 <= count <= MOST_TRIANGLES:
-        message = f"has {count} triangles; allowed are 1 to {MOST_TRIANGLES}; simplify the mesh"
+        message = f"it has {count} triangles; allowed are 1 to {MOST_TRIANGLES}; simplify the mesh"
         at.error("bad-triangles", message, found=str(count))
     elif mesh.faces.min() < 0 or mesh.faces.max() >= corners:
         found = f"{mesh.faces.min()} to {mesh.faces.max()}"
@@ -209,7 +209,7 @@ def _audit_areas(mesh: geometries.TriangleMesh, at: Subject) -> None:
 def _audit_points(points: geometries.Points, at: Subject) -> None:
     count = len(points.points)
     if not 1 <= count <= MOST_POINTS:
-        message = f"has {counted(count, 'point')}; allowed are 1 to {MOST_POINTS}"
+        message = f"it has {counted(count, 'point')}; allowed are 1 to {MOST_POINTS}"
         at.error("bad-points", message, found=str(count))
         return
     for number, point in enumerate(points.points, start=1):

@@ -167,7 +167,7 @@ def _audit_parameters(joint: Joint, spec: JointSpec, at: Subject) -> None:
                 message = f"the {name} is 0; it must not be zero"
                 at.error("zero-parameter", message, found="0")
         elif not unknown:
-            message = f"has no {name}; {takes}"
+            message = f"it has no {name}; {takes}"
             at.error("missing-parameter", message, allowed=name)
 
 

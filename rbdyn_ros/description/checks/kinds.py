@@ -182,7 +182,7 @@ def audit_exclude(exclude: object, audit: Audit, owner: str = "contact") -> None
     for number, pair in enumerate(exclude, start=1):
         sound = isinstance(pair, tuple | list) and len(pair) == 2
         if not sound or not all(isinstance(name, str) for name in pair):
-            what = f"number {number} of exclude"
+            what = f"entry {number} of exclude"
             _wrong(what, pair, "a pair of names", at)
 
 
@@ -197,7 +197,7 @@ def _audit_parts(whole: object, field: str, at: Subject) -> None:
             _audit_part(part, element, number, at.audit)
         else:
             article = "an" if called[0] in "AEIOU" else "a"
-            what = f"number {number} of its {field}"
+            what = f"entry {number} of its {field}"
             _wrong(what, part, f"{article} {called}", at)
 
 
@@ -220,16 +220,16 @@ def _audit_part(part: Any, element: str, number: int, audit: Audit) -> None:
 def _audit_names(links: object, at: Subject) -> None:
     for number, name in enumerate(links if isinstance(links, tuple) else (), start=1):
         if not isinstance(name, str):
-            _wrong(f"number {number} of its links", name, "a string", at)
+            _wrong(f"entry {number} of its links", name, "a string", at)
 
 
 def _audit_terms(terms: object, at: Subject) -> None:
     for number, term in enumerate(terms if isinstance(terms, tuple) else (), start=1):
         if isinstance(term, GearTerm):
-            what = f"number {number} of its terms: "
+            what = f"entry {number} of its terms: "
             _audit_fields(term, GearTerm, what, at)
         else:
-            _wrong(f"number {number} of its terms", term, "a GearTerm", at)
+            _wrong(f"entry {number} of its terms", term, "a GearTerm", at)
 
 
 def _audit_fields(part: object, of: type, path: str, at: Subject) -> None:

@@ -107,7 +107,7 @@ def _wrong_limits(given: str, joint: Joint, spec: JointSpec, at: Subject) -> Non
     takes = f"{count} limits (a list, one per coordinate)" if count > 1 else "no limit"
     if count == 1 or spec.radial:
         takes = "one limit, not a list"
-    message = f"has {given}, but a {joint.type} joint takes {takes}"
+    message = f"it has {given}, but a {joint.type} joint takes {takes}"
     at.error("wrong-limits", message, found=given, allowed=takes)
 
 

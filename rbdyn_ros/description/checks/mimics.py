@@ -60,19 +60,19 @@ def _audit_mimic(
         at.error("mimic-type", message, found=joint.type, allowed=allowed)
         return without
     if target == joint.name:
-        at.error("mimic-self", "mimics itself", found=target)
+        at.error("mimic-self", "it mimics itself", found=target)
         return without
     if target not in by_name:
         if not audit.partial:
             hint = audit.hint(target, names)
-            message = f"mimics the joint {quote(target)}, which does not exist{hint}"
+            message = f"it mimics the joint {quote(target)}, which does not exist{hint}"
             repaired = "taken as an ordinary joint"
             at.repair("mimic-unknown", message, repaired, found=target)
         return without
     leader = by_name[target]
     if leader.type not in single:
         code = "mimic-fixed" if leader.type == "fixed" else "mimic-type"
-        what = f"mimics the joint {quote(target)}, which is {leader.type}"
+        what = f"it mimics the joint {quote(target)}, which is {leader.type}"
         at.error(code, f"{what}; it must be one of {allowed}", found=target, allowed=allowed)
         return without
     return joint
@@ -90,7 +90,7 @@ def _audit_loops(joints: Sequence[Joint], audit: Audit) -> None:
             name = leaders[name]
         if name in path:
             loop = [*list(path)[path[name] :], name]
-            message = f"mimics itself through other joints: {chain(loop)}"
+            message = f"it mimics itself through other joints: {chain(loop)}"
             audit.about("joint", by_name[name]).error("mimic-loop", message, found=chain(loop))
         done.update(path)
 
@@ -183,5 +183,5 @@ def _audit_reach(joint: Joint, lead: _Lead, audit: Audit) -> None:
         both = f"both joints are within their limits only while {named} is at {low:g}"
     elif low > high:
         both = f"no position of {named} is within the limits of both"
-    message = f"mimics {named} beyond its own limits {bounds}, which are not enforced; {both}"
+    message = f"it mimics {named} beyond its own limits {bounds}, which are not enforced; {both}"
     at.warn("mimic-limits", message, found=bounds)

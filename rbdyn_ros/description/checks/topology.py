@@ -61,7 +61,7 @@ def audit_topology(
 def _audit_self_loops(joints: Sequence[Joint], audit: Audit) -> None:
     for joint in joints:
         if joint.parent == joint.child:
-            message = f"connects the link {quote(joint.child)} to itself"
+            message = f"it connects the link {quote(joint.child)} to itself"
             at = audit.about("joint", joint)
             at.error("self-loop", message, found=joint.child)
 
@@ -96,7 +96,7 @@ def _two_parents(first: Joint, second: Joint, audit: Audit) -> None:
         return f"{quote(joint.parent)} (joint {quote(joint.name)}{place})"
 
     message = (
-        f"has two parents, {described(first)} and {described(second)}; URDF robots are trees; "
+        f"it has two parents, {described(first)} and {described(second)}; URDF robots are trees; "
         "describe a closed loop by a <loop_joint> or in a mechanism file"
     )
     at = Subject(audit, f"link {quote(second.child)}", second.line)
@@ -115,7 +115,7 @@ def _audit_cycles(links: Sequence[str], parent_joint: dict[str, Joint], audit: A
             upwards = list(path)[path[name] :]
             around = [name, *reversed(upwards)]  # in the order from parent to child
             joint = parent_joint[name]
-            message = f"is on a cycle: {chain(around)}; delete one of its joints"
+            message = f"it is on a cycle: {chain(around)}; delete one of its joints"
             at = Subject(audit, f"link {quote(name)}", joint.line)
             at.error("cycle", message, found=chain(around))
         done.update(path)

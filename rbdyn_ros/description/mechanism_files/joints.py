@@ -174,7 +174,7 @@ def _check_keys(given: Given, *, new: bool) -> None:
     origin = next((key for key in ("origin", "X_P") if key in given.lines), None)
     if own and origin is not None:
         message = (
-            f"has both {quote(own[0])} and {quote(origin)}, which set the same pose; delete one"
+            f"it has both {quote(own[0])} and {quote(origin)}, which set the same pose; delete one"
         )
         given.error("duplicate-key", origin, message, found=origin)
 

@@ -206,7 +206,7 @@ def _base(top: Given, robot: Description | None) -> str | None:
         children = {joint.child for joint in robot.joints}
         return next(link.name for link in robot.links if link.name not in children)
     message = (
-        "has no key 'base', which names the link that is fixed to the world; without the key "
+        "it has no key 'base', which names the link that is fixed to the world; without the key "
         "'robot' it is required"
     )
     top.audit.error("missing-key", "the mechanism", top.line, message, allowed="base")

@@ -122,7 +122,7 @@ class _TreeReader:
                 self._document.seen.add(id(child))
             elif child.tag in _REFUSED:
                 item = self._document.item(child, f"<{child.tag}> of {body.item.owner}")
-                item.repair("not-supported", "is not read", "it is left out", found=child.tag)
+                item.repair("not-supported", "it is not read", "it is left out", found=child.tag)
         for child, frame, name in below:
             self._body(child, body, frame, name)
 

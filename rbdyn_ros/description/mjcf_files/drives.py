@@ -96,7 +96,7 @@ def _of_position(before: Drives, item: Item) -> Drives:
     if item.given("dampratio"):
         damping, ratio = 0.0, item.number("dampratio")
     if item.given("kv") and item.given("dampratio"):
-        item.error("bad-value", "has both kv and dampratio; give one")
+        item.error("bad-value", "it has both kv and dampratio; give one")
     lag = {name: text for name, text in before.other.items() if name == "timeconst"}
     if item.given("timeconst"):
         lag = {"timeconst": item.text("timeconst")} if item.number("timeconst") > 0.0 else {}

@@ -62,9 +62,9 @@ def _given(item: Item, settings: CompilerSettings) -> Inertial | None:
     full, diagonal = item.numbers("fullinertia", 6), item.numbers("diaginertia", 3)
     at = settings.pose(item)
     if not item.given("mass"):
-        item.error("missing-attribute", "has no mass", allowed="mass")
+        item.error("missing-attribute", "it has no mass", allowed="mass")
     if full and diagonal:
-        item.error("bad-value", "has both fullinertia and diaginertia; give one")
+        item.error("bad-value", "it has both fullinertia and diaginertia; give one")
     if not full and not diagonal:
         return Inertial(item.number("mass"), at)
     a, b, c, d, e, f = full or [*diagonal, 0.0, 0.0, 0.0]

@@ -111,7 +111,7 @@ def _frame(item: Item, scale: Vec3) -> Pose:
         return Pose()
     w, x, y, z = (n / length for n in quat)
     if len(set(scale)) > 1 and abs(w) < 1.0:
-        item.error("not-supported", "has a refquat, and a scale that differs between the axes")
+        item.error("not-supported", "it has a refquat, and a scale that differs between the axes")
     moved = (pos[0] * scale[0], pos[1] * scale[1], pos[2] * scale[2])
     return inverse(Pose(moved, (w, x, y, z)))
 

@@ -68,7 +68,7 @@ class CompilerSettings:
         present = [name for name in ORIENTATIONS if item.given(name)]
         own = [name for name in present if name in item.element.attrib]
         if len(own) > 1:
-            message = f"has the orientations {' and '.join(own)}; give one"
+            message = f"it has the orientations {' and '.join(own)}; give one"
             item.error("duplicate-orientation", message, found=" ".join(own))
         name = (own or present or ["quat"])[0]
         count = {"quat": 4, "axisangle": 4, "euler": 3, "xyaxes": 6, "zaxis": 3}[name]

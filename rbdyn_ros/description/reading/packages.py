@@ -90,8 +90,8 @@ def find_packages(
 def not_found(package: str) -> str:
     """Return the message about a package that is not found."""
     return (
-        f"the package {quote(package)} is not found; pass a folder that has it in package_dirs "
-        "(--package-dir), or source its ROS workspace"
+        f"the package {quote(package)} is not found; add the folder that contains it to "
+        "package_dirs (--package-dir), or source its ROS workspace"
     )
 
 

@@ -18,7 +18,7 @@ from rbdyn_ros.description.reading.packages import (
 )
 from rbdyn_ros.errors import quote
 
-_CURE = "; pass the folder that has it in package_dirs (--package-dir) or in GZ_SIM_RESOURCE_PATH"
+_CURE = "; add the folder that contains it to package_dirs (--package-dir) or GZ_SIM_RESOURCE_PATH"
 #: Folder of the models of gz-fuel-tools.
 _CACHE = "~/.gz/fuel"
 _OUTSIDE = "is outside the folder of the model"
@@ -82,8 +82,8 @@ class ModelFiles:
                 return found
         if is_remote:
             text = f"is an address, and its model is not in {_CACHE} or GZ_FUEL_CACHE_PATH; "
-            cure = f"`gz fuel download -u {uri[:200]}` gets it, or pass the folder that has "
-            where = f"{quote(name)} in package_dirs (--package-dir)"
+            cure = f"`gz fuel download -u {uri[:200]}` gets it, or add the folder that "
+            where = f"contains {quote(name)} to package_dirs (--package-dir)"
             raise MissingModelError("include-address", f"{text}{cure}{where}")
         raise MissingModelError("include-missing", f"is not found{_CURE}")
 
@@ -112,7 +112,7 @@ class ModelFiles:
                     return at
                 outside &= at is not None
         if outside:
-            text = "is outside the folder of the file that includes it; pass its folder in "
+            text = "is outside the folder of the file that includes it; add its folder to "
             raise MissingModelError("include-outside", f"{text}package_dirs (--package-dir)")
         raise MissingModelError("include-missing", f"is neither a file nor a model{_CURE}")
 

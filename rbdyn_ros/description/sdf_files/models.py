@@ -131,18 +131,18 @@ class _ModelReader:
         try:
             path = self._files.find(uri, asked.document.folder)
         except MissingModelError as error:
-            asked.repair(error.code, str(error), "it is left out", found=uri[:200])
+            asked.repair(error.code, f"it {error}", "it is left out", found=uri[:200])
             return None
         except (OSError, ValueError) as error:
-            asked.error("include-missing", f"cannot be found: {error}", found=uri[:200])
+            asked.error("include-missing", f"it cannot be found: {error}", found=uri[:200])
             return None
         if path.resolve() in self._path:
-            text = f"includes itself: {' -> '.join(x.name for x in self._path)} -> {path.name}"
+            text = f"it includes itself: {' -> '.join(x.name for x in self._path)} -> {path.name}"
             asked.error("include-cycle", text, found=uri)
             return None
         if len(self._documents) > MOST_INCLUDES or len(self._path) > DEEPEST:
             if len(self._documents) <= MOST_INCLUDES + 1:
-                text = f"is one of more than {MOST_INCLUDES} files, or {DEEPEST} deep"
+                text = f"it is one of more than {MOST_INCLUDES} files, or {DEEPEST} deep"
                 asked.error("too-many-includes", text, found=uri)
             return None
         try:
@@ -156,7 +156,7 @@ class _ModelReader:
         models = models or list(document.top.children("light") if is_world else ())
         if not models:
             has = "a <world>" if list(document.top.children("world")) else "no <model>"
-            text = f"has {has}; only models, and lights of a world, are included"
+            text = f"it has {has}; only models, and lights of a world, are included"
             asked.error("missing-element", text, found=uri, allowed="<model>")
             return None
         self._path.append(path.resolve())

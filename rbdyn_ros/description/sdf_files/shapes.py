@@ -45,7 +45,7 @@ def read_shape(part: SdfElement, fields: MeshFiles) -> Placed | None:
     found = [] if geometry is None else list(geometry.children(*KNOWN, "empty"))
     if len(found) > 1 and any(shape.tag != "polyline" for shape in found):
         tags = f"<{found[0].tag}> and <{found[1].tag}>"
-        text = f"has more than one shape, {tags}; give each a <{part.tag}>"
+        text = f"it has more than one shape, {tags}; give each a <{part.tag}>"
         found[1].error("duplicate-element", text, found=tags)
         return None
     if found:
@@ -61,7 +61,7 @@ def read_shape(part: SdfElement, fields: MeshFiles) -> Placed | None:
         text = f"the shape <{quote(unknown)[1:-1]}> is not simulated; known are {known}"
         part.repair("unknown-shape", text, LEFT_OUT, found=unknown, allowed=known)
     else:
-        part.error("missing-element", f"has no shape; known are {known}", allowed=known)
+        part.error("missing-element", f"it has no shape; known are {known}", allowed=known)
     return None
 
 

@@ -129,7 +129,7 @@ class ShapeReader(Generic[Mesh]):
         if len(geometries) > 1 or len(shapes) > 1:
             parts = shapes if len(shapes) > 1 else geometries
             tags = " and ".join(f"<{part.tag}>" for part in parts[:2])
-            message = f"has more than one shape {where}, {tags}; give each a <{self.kind}>"
+            message = f"it has more than one shape {where}, {tags}; give each a <{self.kind}>"
             line = parts[1].line  # type: ignore[attr-defined]
             self.audit.error("duplicate-element", owner, line, message, found=tags)
             return None
@@ -138,7 +138,7 @@ class ShapeReader(Generic[Mesh]):
                 f"no <geometry> {where}"
             )  # fmt: skip
             allowed = listing(SHAPES)
-            message = f"has {what}; a shape is one of {allowed}"
+            message = f"it has {what}; a shape is one of {allowed}"
             self.audit.error("missing-element", owner, element.line, message, allowed=allowed)
             return None
         shape, geometry = shapes[0], geometries[0]

@@ -16,7 +16,7 @@ URDFDOM = "urdfdom 6.0 (robot_state_publisher, MoveIt, Pinocchio)"
 REFUSES = f"{URDFDOM} refuses the robot"
 #: Types of joints whose `<axis>` urdfdom does not read.
 AXIS_FREE = ("fixed", "floating")
-#: Parts that urdfdom drops after an error in a link, by the broken element.
+#: Parts that urdfdom drops after an error in a link, by the invalid element.
 _DROPPED = {
     "collision": "this and all further collisions of the link",
     "visual": "this and all further visuals of the link, and all its collisions",
@@ -30,7 +30,7 @@ _UNUSED = {
 
 
 def drops(broken: str) -> str:
-    """Return the parts that urdfdom drops because of a broken child of a link."""
+    """Return a sentence with the parts that urdfdom drops for an invalid child of a link."""
     return f"{URDFDOM} drops {_DROPPED.get(broken, _INERTIAL)}"
 
 
@@ -66,7 +66,7 @@ def audit_materials(robot: ET.Element, owner: str, audit: Audit) -> None:
         name = material.get("name", "")
         counts[name] += 1
         if counts[name] == 2:
-            message = f"has a second <material> {quote(name)}: {REFUSES}"
+            message = f"it has a second <material> {quote(name)}: {REFUSES}"
             line = getattr(material, "line", None)
             audit.add("warning", "unportable", owner, line, message, found=name)
 

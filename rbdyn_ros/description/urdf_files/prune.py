@@ -132,7 +132,7 @@ class Pruner:
         at = Subject(self.audit, owner, limit.line)
         for name in ("lower", "upper"):
             if name not in limit.attrib:
-                message = f"has no <limit {name}>, which this version of URDF requires"
+                message = f"it has no <limit {name}>, which this version of URDF requires"
                 at.repair("missing-bound", message, "taken as 0", allowed="a number")
 
     def attributes(
@@ -244,7 +244,7 @@ class Pruner:
     def missing(self, element: Element, attribute: str, spec: Tag, at: Subject) -> bool:
         code = "missing-name" if attribute == "name" else "missing-attribute"
         allowed = "a name" if attribute in spec.names else "a number"
-        message = f"has no {_named(element, attribute)}"
+        message = f"it has no {_named(element, attribute)}"
         if attribute not in spec.assumed:
             at.error(code, message, allowed=allowed)
             return False
@@ -302,14 +302,15 @@ class Pruner:
 
     def duplicate(self, first: Element, second: Element, owner: str) -> None:
         tag = first.tag
-        message = f"has more than one <{tag}>, on lines {first.line} and {second.line}; delete one"
+        lines = f"lines {first.line} and {second.line}"
+        message = f"it has more than one <{tag}>, on {lines}; delete one"
         self.audit.error("duplicate-element", owner, second.line, message, found=f"<{tag}>")
 
     def missing_child(self, element: Element, tag: str, at: Subject) -> None:
         inside = f" in its <{element.tag}>" if element.tag == "inertial" else ""
         attribute = next(iter(self.schema[tag].kinds))
         allowed = f"<{tag} {attribute}=.../>"
-        at.error("missing-element", f"has no <{tag}>{inside}", allowed=allowed)
+        at.error("missing-element", f"it has no <{tag}>{inside}", allowed=allowed)
 
     def unknown_child(
         self, child: Element, element: Element, owner: str, parent: Element | None

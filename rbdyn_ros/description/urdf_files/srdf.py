@@ -156,7 +156,7 @@ def _read(data: bytes | str, source: str, links: Collection[str], audit: Audit) 
 
 
 class _Reader:
-    """Reads the names of links; each unknown name is reported once."""
+    """Reads links and group states from an SRDF; each unknown link is reported once."""
 
     def __init__(self, source: str, links: Collection[str], audit: Audit) -> None:
         self._known = dict.fromkeys(links)

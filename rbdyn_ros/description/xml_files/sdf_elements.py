@@ -146,7 +146,7 @@ class SdfElement:
                 return None
             found = list(part.children(tag))
             if len(found) > 1:
-                text = f"has more than one <{tag}> in its <{part.tag}>; delete all but one"
+                text = f"it has more than one <{tag}> in its <{part.tag}>; delete all but one"
                 found[1].error("duplicate-element", text, found=f"<{tag}>")
             part = found[0] if found else None
         return part

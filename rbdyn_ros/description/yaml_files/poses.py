@@ -28,7 +28,8 @@ def placement_of(given: Given) -> Pose:
     if "quat" not in given:
         return at
     if "rpy" in given.lines:
-        given.error("duplicate-key", "quat", "has both 'rpy' and 'quat'; delete one", found="quat")
+        text = "it has both 'rpy' and 'quat'; delete one"
+        given.error("duplicate-key", "quat", text, found="quat")
         return at
     quat = given["quat"]
     unit = unit_quaternion(quat)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Detect stiff springs, crushed contacts, and bodies that rotate too fast or are lost.
+"""Detect stiff springs, deep contacts, fast rotations, and velocities that are not finite.
 
-`step` checks springs in joints at the start, and everything else after its last timestep.
+A call of `step` checks springs in joints at its start, and all else after its last timestep.
 """
 
 from __future__ import annotations
@@ -81,10 +81,10 @@ def overloaded_joints(m):
 
 @inline
 def too_fast(m, d):
-    """Return FAST or LOST if a body rotates too fast or is lost, for the first time; else 0.
+    """Return FAST if a body rotates too fast, LOST if a velocity is not finite, else 0.
 
-    GROWING is returned if a large velocity has grown in the last timestep; `step` then checks the
-    energy.
+    FAST and LOST are returned only for the first time. GROWING is returned if a large velocity has
+    grown in the last timestep; `step` then checks the energy.
     """
     return 0 if _is_slow(m, d) else _look_closer(m, d)
 

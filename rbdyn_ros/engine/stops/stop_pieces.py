@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Dry friction and limits of joints in the passes of dynamics of a step.
+"""Dry friction and joint limits in the dynamics passes of a step.
 
-The law of a dof is piecewise linear (stop_law.py). A pass of dynamics assumes one piece for each
-dof, in which its force is stop_load - h stop_slope a: stop_load is in qfrc_passive, and stop_slope
-is added to the diagonal of M like viscosity. Then the dofs whose piece was wrong switch to another
-piece, as in active-set methods, until all pieces are right. The limit of a ball joint (cone_load
-and cone_slope) acts along one axis in the three dofs of the joint. The solvers of a step call
-these kernels: stop_solver.py, and with contact solve_step.py.
+The law of a dof is piecewise linear (stop_law.py). A dynamics pass assumes one piece for each dof.
+In this piece the force is stop_load - h stop_slope a, with the timestep h and the acceleration a
+of the dof: stop_load is in qfrc_passive, and stop_slope is added to the diagonal of M like
+viscosity. Then the dofs whose piece was wrong switch to another piece, as in active-set methods,
+until all pieces are right. The limit of a ball joint (cone_load and cone_slope) acts along one
+axis in the three dofs of the joint. These kernels are called by stop_solver.py, and with contact
+by solve_step.py.
 """
 
 from __future__ import annotations

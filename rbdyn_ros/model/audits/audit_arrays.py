@@ -106,7 +106,7 @@ def _name_lists(names: object, audit: Audit) -> dict[str, tuple[str, ...]]:
     for kind, given in names.items():
         sound = isinstance(given, Sequence) and not isinstance(given, str)
         if not sound or not all(type(name) is str for name in given):
-            audit.error("bad-names", kind, None, f"is {shown(given)}; allowed are strings")
+            audit.error("bad-names", kind, None, f"it is {shown(given)}; allowed are strings")
         else:
             lists[kind] = tuple(given)
     return lists
@@ -115,7 +115,7 @@ def _name_lists(names: object, audit: Audit) -> dict[str, tuple[str, ...]]:
 def _frozen_fields(arrays: object, audit: Audit) -> Arrays:
     """Return copies of the fields PRIMARY; add errors for missing, unknown and wrong fields."""
     if not isinstance(arrays, Mapping):
-        audit.error("missing-field", "arrays", None, f"is {shown(arrays)}, not arrays by name")
+        audit.error("missing-field", "arrays", None, f"it is {shown(arrays)}, not arrays by name")
         return {}
     given = {**no_actuators(MODEL_FIELDS), **arrays}
     missing = [name for name in PRIMARY if name not in given]
@@ -197,7 +197,7 @@ def _audit_shapes(arrays: NamedArrays, names: Names, audit: Audit) -> dict[str, 
         audit.error("bad-shape", "the sizes", None, "every body except the world has one joint")
     for name, size in NAME_DIMS.items():
         if len(names[name]) != sizes[size]:
-            message = f"has {len(names[name])} names, not {sizes[size]}"
+            message = f"it has {len(names[name])} names, not {sizes[size]}"
             audit.error("bad-shape", name, None, message)
     return sizes
 
@@ -205,7 +205,7 @@ def _audit_shapes(arrays: NamedArrays, names: Names, audit: Audit) -> dict[str, 
 def _audit_shape(field: Field, shape: tuple[int, ...], sizes: Sizes, audit: Audit) -> None:
     expected = tuple(sizes.get(dim, "?") if isinstance(dim, str) else dim for dim in field.dims)
     if shape != expected:
-        message = f"has the shape {shape}, not ({', '.join(map(str, expected))})"
+        message = f"it has the shape {shape}, not ({', '.join(map(str, expected))})"
         audit.error("bad-shape", field.name, None, message, found=str(shape))
 
 
@@ -254,7 +254,7 @@ def _audit_types(arrays: NamedArrays, names: Names, audit: Audit) -> None:
         user = arrays[field] == JointType.USER
         list_name = field.replace("_type", "_usertype")
         if user.tolist() != [bool(name) for name in names[list_name]]:
-            message = "does not match the joints with a type of the user"
+            message = "does not match the joints with a user-defined type"
             wrong_array(audit, list_name, message)
 
 

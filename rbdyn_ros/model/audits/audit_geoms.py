@@ -92,10 +92,10 @@ def _audit_sizes(arrays: NamedArrays, audit: Audit) -> None:
     for kind, number in CORNERS.items():
         if (corners[types == kind] != number).any():
             corner = "corner" if number == 1 else "corners"
-            message = f"a {_word(kind)} must have {number} {corner}"
+            message = f"must give {number} {corner} to a {_word(kind)}"
             wrong_array(audit, "geom_vertnum", message)
     if (corners[types == GeomType.MESH] == 0).any():
-        wrong_array(audit, "geom_vertnum", "a mesh must have corners")
+        wrong_array(audit, "geom_vertnum", "must give corners to a mesh")
 
 
 def _word(kind: GeomType) -> str:
@@ -180,4 +180,4 @@ def _audit_pushing(arrays: NamedArrays, audit: Audit) -> None:
 
 def wrong_array(audit: Audit, name: str, message: str) -> None:
     """Add an error about an array to `audit`."""
-    audit.error("bad-array", name, None, message)
+    audit.error("bad-array", name, None, f"it {message}")

@@ -25,17 +25,17 @@ def wrong_numbers(name: str, array: NDArray[Any]) -> str:
         array: array of real numbers.
     """
     if np.isnan(array).any():
-        return "holds NaN"
+        return "contains NaN"
     if name not in UNLIMITED and not np.isfinite(array).all():
-        return "holds an infinite number"
+        return "contains an infinite number"
     if (np.abs(array[np.isfinite(array)]) > LARGEST.high).any():
-        return f"holds a number out of range; allowed are {LARGEST.allowed}"
+        return f"contains a number out of range; allowed are {LARGEST.allowed}"
     if name in NOT_NEGATIVE and (array < 0.0).any():
-        return f"holds {array.min():.6g}; allowed is 0 or more"
+        return f"contains {array.min():.6g}; allowed is 0 or more"
     if name in AT_MOST_ONE and (array > 1.0).any():
-        return f"holds {exactly(array.max())}; allowed is 0 to 1"
+        return f"contains {exactly(array.max())}; allowed is 0 to 1"
     if name in POSITIVE and not (array > 0.0).all():
-        return f"holds {array.min():.6g}; allowed is above 0"
+        return f"contains {array.min():.6g}; allowed is a number above 0"
     return ""
 
 

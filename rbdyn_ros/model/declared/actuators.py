@@ -48,13 +48,13 @@ def wrong_actuators(arrays: NamedArrays) -> list[tuple[str, str]]:
     wrong = []
     delay, gear, curve = (arrays[f"actuator_{name}"] for name in ("delay", "gear", "curve"))
     if ((delay < 0) | (delay > MAX_DELAY)).any():
-        wrong.append(("actuator_delay", f"holds a number outside 0 to {MAX_DELAY}"))
+        wrong.append(("actuator_delay", f"contains a number outside 0 to {MAX_DELAY}"))
     if (gear == 0.0).any():
-        wrong.append(("actuator_gear", "holds 0; allowed is any other number"))
+        wrong.append(("actuator_gear", "contains 0; allowed is any other number"))
     if (arrays["actuator_motorconst"][:, 0] <= 0.0).any():
-        wrong.append(("actuator_motorconst", "holds a torque constant of 0; allowed is above 0"))
+        wrong.append(("actuator_motorconst", "contains a torque constant that is not above 0"))
     if (np.diff(curve[:, :, 0]) < 0.0).any() or (np.diff(curve[:, :, 1]) > 0.0).any():
-        wrong.append(("actuator_curve", "holds a curve whose speeds fall or whose torques rise"))
+        wrong.append(("actuator_curve", "contains a curve with falling speeds or rising torques"))
     dofs = arrays["actuator_dofid"]
     if len(np.unique(dofs)) < len(dofs):
         wrong.append(("actuator_dofid", "names a dof twice"))

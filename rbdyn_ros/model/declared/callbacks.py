@@ -115,7 +115,7 @@ def _registered(
 ) -> Callback:
     if name not in known:
         hint = did_you_mean(name, known)
-        text = f"the {kind} '{name}' is not registered{hint}; call rbdyn_ros.{how} before"
+        text = f"the {kind} '{name}' is not registered{hint}; call rbdyn_ros.{how} first"
         code = f"unknown-{kind.replace(' ', '-')}"
         raise ModelError(Finding(code, text, "error", name, None, name))
     found = known[name]

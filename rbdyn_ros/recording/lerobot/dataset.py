@@ -88,10 +88,11 @@ def _check_alike(episodes: Sequence[Episode]) -> None:
             ("cameras", _sizes(first), _sizes(other)),
         ):
             if mine != its:
-                text = f"recording {k} has the {what} {listing(its)}, the first {listing(mine)}"
-                raise ParameterError(
-                    Finding("other-episode", f"{text}; a dataset has one robot", "error", what)
+                text = (
+                    f"recording {k} has the {what} {listing(its)}, but recording 1 has "
+                    f"{listing(mine)}; all recordings of a dataset must be of one robot"
                 )
+                raise ParameterError(Finding("other-episode", text, "error", what))
 
 
 def _sizes(one: Episode) -> list[str]:

@@ -19,7 +19,7 @@ from rbdyn_ros.nanoseconds import NANOSECONDS, nanoseconds
 AT_REST = 0.01
 #: Default goal_time_tolerance [s]; by default joint_trajectory_controller waits forever.
 GOAL_TIME = 5.0
-#: The target has reached the last point within this distance [rad or m].
+#: A target nearer to the last point than this has reached it [rad or m].
 SAME = 1e-6
 #: Fields for joints of several coordinates, which an arm does not have.
 SEVERAL_DOFS = ("component_path_tolerance", "component_goal_tolerance")

@@ -18,7 +18,7 @@ from rbdyn_ros.ros.common.unitree.robots import NO_POSITION, ROBOTS, unitree_mes
 
 #: Length of a `tick` of LowState [ns], and the number of ticks after which it is 0 again.
 TICK, WRAP = 1_000_000, 2**32
-#: One state advances the rise of the joints by at most this time [s].
+#: Each state advances the motion to the first pose by at most this time [s].
 LONGEST = 0.05
 
 

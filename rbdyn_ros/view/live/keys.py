@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Keys of a live page for time and the camera, and a sheet that lists them."""
+"""Keyboard shortcuts of the live view for time and camera, and a help sheet that lists them."""
 
 import re
 from collections.abc import Callable, Mapping

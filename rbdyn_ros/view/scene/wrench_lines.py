@@ -58,7 +58,7 @@ def wrench_arrows(wrench: Array, at: Array, weight: float, size: float) -> Array
 
 
 def point_arrows(points: Array, weight: float, size: float) -> tuple[Array, Array]:
-    """Return arrows (k, 2, 3) of the forces at points, and all points (n, 3).
+    """Return arrows (k, 2, 3) of the forces that are shown, and all finite points.
 
     Args:
         points: (n, 6) point, then force there, in world axes [m, N].

@@ -6,7 +6,7 @@ import pytest
 pytest.importorskip("rclpy", reason="rclpy is not installed")
 
 GIVES_WAY = "another simulator, node /simulator, publishes /joint_states already"
-STAYS = "another simulator, node /simulator, began on /joint_states; it gives way"
+STAYS = "node /simulator, started to publish /joint_states; that simulator will exit"
 FRAMES = "publishes transforms of the same frames"
 
 

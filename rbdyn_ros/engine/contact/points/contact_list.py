@@ -142,10 +142,10 @@ def may_begin(m, d, g):
 
 @inline
 def change_of_velocity(m, d, body, x):
-    """Return the change of a point's velocity in the step, zero until its forces are known.
+    """Return the change of a point's velocity in the step; zero until the forces are known.
 
-    Bodies in flight that are hit within the step keep their old velocity for a part of the step;
-    this part of the change is subtracted (hits.py).
+    A body in flight that is hit within the step keeps its old velocity until the hit, so the
+    change excludes the time before the hit (hits.py).
     """
     if d.contact_phase[0] != AT_END:
         return ZERO3

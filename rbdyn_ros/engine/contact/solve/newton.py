@@ -126,8 +126,7 @@ from rbdyn_ros.model.declared.contact_arrays import (
 )
 from rbdyn_ros.model.declared.options import IMPLICIT
 
-#: Largest number of passes of Newton's method in a step. Then the passes with lagged forces
-#: continue.
+#: Largest number of Newton iterations in a step. Then the passes with lagged forces continue.
 MOST_STEPS = 40
 
 

@@ -29,7 +29,7 @@ class Task(NamedTuple):
         turning: (n,) 1 if the pose is the same after a full rotation of the dof.
         balls: the ball joints that may move and have a limit.
         slides: (n,) 1 for a dof that only translates, 2 for such a dof without limits, else 0.
-        unlimited: (k,) the entries of qpos of the slides without limits.
+        unlimited: (k,) the entries of qpos of the translational dofs without limits.
         weight: weight of a position error [1/m]: 1 over the size of the robot, or 1 for usual
             sizes.
         tolerance: tolerance of every error [m or rad].

@@ -51,7 +51,7 @@ def distance(task, w):
 
 @kernel
 def shift(d, task, w):
-    """Write the step of the slides without limits that brings the frame nearest to the target."""
+    """Write the step of unlimited translations that brings the frame nearest to the target."""
     for n in range(task.dofs.size):
         w.held[n] = task.slides[n] != 2
         w.step[task.dofs[n]] = 0.0

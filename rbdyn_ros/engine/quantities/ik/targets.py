@@ -100,7 +100,7 @@ def _from_all_starts(m, d, task, w, target, start, seeds, first, attempts):
 
 @kernel
 def _approach(m, d, task, w, target, start):
-    """Move slides without limits from `start`, to bring the frame nearest to the target."""
+    """Move unlimited translational dofs from `start`, to bring the frame nearest to the target."""
     for n in range(task.unlimited.size):
         d.qpos[task.unlimited[n]] = start[task.unlimited[n]]
     if task.position and task.unlimited.size > 0:

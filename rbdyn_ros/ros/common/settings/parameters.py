@@ -224,7 +224,7 @@ def live(changes: Mapping[str, Any], table: Table) -> dict[str, Any]:
 
 
 def overrides(node: "Node") -> Mapping[str, Any]:
-    """Return the values set by the command line, by files and by the caller, by name.
+    """Return the values that the command line, files and the caller set, by parameter name.
 
     rclpy has no public way to list parameters that were never declared.
     """

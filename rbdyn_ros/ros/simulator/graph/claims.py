@@ -129,7 +129,10 @@ class Claims:
         """Log once that another simulator gives up, or publishes the same transforms."""
         topics = _common(self.own.topics, other.topics, without=self.clock)
         if topics and self.own.is_before(other):
-            text = f"another simulator, node {other.node}, began on {topics[0]}; it gives way"
+            text = (
+                f"another simulator, node {other.node}, started to publish {topics[0]}; that "
+                "simulator will exit"
+            )
             self._warn_once(other, text)
         frames = _common(self.own.frames, other.frames)
         if frames and not topics:

@@ -440,8 +440,8 @@ class Robot:
             world: the new world.
             settles: whether the links of its newest weld keep the pose that they have at the
                 moment of the change.
-            resets: whether the caller resets or loads the state next; then the present state may
-                be diverged.
+            resets: whether the caller resets or loads the state next; only then may the present
+                state have diverged.
 
         Raises:
             RbdynError: the simulation is being recorded, the loop does not answer, or a topic or

@@ -263,7 +263,7 @@ def _changed(world: World, **changes: Any) -> World:
 
 
 def _made(world: World, **changes: Any) -> World:
-    """Return a world with changed attributes and its new Model; old joints keep their start."""
+    """Return a changed world with a new Model; old joints keep their start positions."""
     new = replace(world, **changes)
     m = complete(new.description, new.floating, new.strict, before=world.m)
     m = with_actuators_of(m, world.m)

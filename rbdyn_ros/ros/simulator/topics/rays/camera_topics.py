@@ -122,7 +122,7 @@ class DepthTopics(CameraTopics):
         return [(self._names, names), *self._with_info(stamp_ns, images)]
 
     def publish(self, messages: list[tuple[Any, Any]]) -> None:
-        """Publish messages, each with its publisher; publish the names only if they changed."""
+        """Publish each message with its publisher, the names of segments only if they changed."""
         for publisher, message in messages:
             if publisher is self._names:
                 if message.data == self._published_names:
