@@ -84,7 +84,7 @@ def scaled(loop, joint, factor):
 
 
 def late_velocities(delay):
-    """Return a function for `reports` with velocities of a time `delay` [s] ago."""
+    """Return a function for `reports` that reports the velocities from `delay` seconds ago."""
     seen = []
 
     def report(loop):

@@ -81,7 +81,7 @@ def exchanged(one, other):
 
 
 def hidden(delay):
-    """Return a lie that sends numbers from `delay` [s] ago with present stamps."""
+    """Return a lie that sends numbers from `delay` seconds ago with present stamps."""
     seen = []
 
     def change(loop, _time):
@@ -243,7 +243,7 @@ def test_a_wrong_order_of_joints_is_found_despite_exaggerated_friction_in_the_de
     assert "start-up test" in Tried(lie=exchanged(*pair), m=rough, plant=plant).tried()
 
 
-def test_a_joint_that_friction_of_the_description_holds_is_not_tested():
+def test_the_start_up_test_skips_a_joint_that_described_friction_holds():
     m = rubbed(model(PANDA))
     m.opt.passive = True
     loop = Tried(PANDA, m=m)
@@ -429,14 +429,14 @@ def test_the_test_repeats_to_the_last_bit():
     np.testing.assert_array_equal(one.d.qpos, other.d.qpos)
 
 
-def test_a_dry_run_is_not_tested():
+def test_a_dry_run_skips_the_start_up_test():
     loop = ClosedLoop(model(), start_up_test=True, dry_run=True)
     loop.run(0.3)
     loop.controller.try_arm(loop.now)
     assert loop.controller.armed
 
 
-def test_limits_are_tightened_during_the_test_as_while_armed():
+def test_limits_can_be_tightened_during_the_start_up_test_as_when_armed():
     loop = Tried()
     c, limits = loop.controller, loop.gate.limits
     c.try_arm(loop.now)

@@ -152,7 +152,8 @@ def _audit_fixed(joint: Joint, at: Subject) -> Joint:
 
 
 def _audit_parameters(joint: Joint, spec: JointSpec, at: Subject) -> None:
-    takes = f"a {joint.type} joint takes {' and '.join(spec.parameters) or 'none'}"
+    takes = f"a {joint.type} joint needs a {' and a '.join(spec.parameters)}"
+    takes = takes if spec.parameters else f"a {joint.type} joint has no parameters"
     unknown = [str(name) for name in joint.parameters if name not in spec.parameters]
     for name in unknown:
         # a misspelt field in Python becomes a parameter
