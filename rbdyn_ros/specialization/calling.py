@@ -31,7 +31,7 @@ def _fill(address, table, row, out):
 
 @functools.cache
 def entry() -> Callable[..., int]:
-    """Return a function that calls code at an address with four integers.
+    """Return a function that calls machine code, given its address and four integers.
 
     A call takes a seventh of the time of a ctypes call, and releases the GIL.
     """

@@ -25,9 +25,9 @@ from rbdyn_ros.specialization.programs.symbols import SymbolGraph
 from rbdyn_ros.specialization.symbolic import Objects
 from rbdyn_ros.specialization.uncompiled import uncompiled
 
-#: Columns of "pairs", which the compiled function writes: axes of the contact, the normal last; the
-#: vector to the contact from the com of the tree, to which both bodies belong; the gap; 1 if the
-#: contact is listed; the key of the contact. PAIR is the number of columns.
+#: Columns of "pairs", which the compiled function writes: axes of the contact, the normal last;
+#: the vector from the com of the tree of both bodies to the contact; the gap; 1 if the contact is
+#: listed; the key of the contact. PAIR is the number of columns.
 AXES, ARM, DIST, LISTED, KEY, PAIR = 0, 9, 12, 13, 14, 15
 
 
