@@ -440,7 +440,7 @@ def set_up(env: Environment, asked: str | None, steps: Sequence[str]) -> None:
 
 
 def main() -> None:
-    """Read the command line and set up, one process at a time for each environment."""
+    """Read the command line and set up; a lock admits one process at a time to an environment."""
     parser = argparse.ArgumentParser(description="Make .venv with everything rbdyn_ros needs.")
     parser.add_argument("--python", help="interpreter; default: .venv's, otherwise python3")
     parser.add_argument(

@@ -21,7 +21,7 @@ ROOM = 25.0
 
 @dataclass(frozen=True, slots=True)
 class ActuatorSpec:
-    """A motor, its gear and its drive. Speeds, torques and friction are those of the motor.
+    """A motor, its gear and its drive. Speeds, torques and friction refer to the motor.
 
     Numbers that MuJoCo's dcmotor also has use its names.
 

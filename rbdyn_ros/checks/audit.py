@@ -47,11 +47,11 @@ class Audit:
         found: str = "",
         allowed: str = "",
     ) -> None:
-        """Record a finding; its message gets the element as its beginning."""
+        """Record a finding; put the name of the element in front of the message."""
         self.take(Finding(code, message, severity, element, line, found, allowed))
 
     def take(self, finding: Finding) -> None:
-        """Record a finding; put its element in front of its message."""
+        """Record a finding; put the name of the element in front of the message."""
         if finding.element:
             finding = replace(finding, message=f"{finding.element}: {finding.message}")
         self.findings.append(finding)

@@ -204,7 +204,7 @@ def _mount(options: argparse.Namespace, path: str, placed: list[float]) -> None:
     options.mounting = placed
     if given is not None and np.abs(given - common.standing(options)).max() > SAME_GRAVITY:
         angles = " ".join(f"{round(angle, 4) + 0.0:g}" for angle in placed)
-        text = f"--mounting differs from the robot's pose in the scene, {angles}; leave it out"
+        text = f"its robot is mounted with {angles}, but --mounting differs; leave out --mounting"
         raise refused_scene(path, text)
 
 

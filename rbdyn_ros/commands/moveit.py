@@ -88,7 +88,7 @@ def _check_options(options: argparse.Namespace) -> None:
         if getattr(options, name):
             option = f"--{name.replace('_', '-')}"
             text = f"{option} has no effect: MoveIt plans for an arm fixed in the world"
-            raise ParameterError(Finding("useless-option", f"{text}; leave it out"))
+            raise ParameterError(Finding("useless-option", f"{text}; leave out {option}"))
     if options.repair:
         text = "--repair has no effect: MoveIt reads the file itself; rbdyn check --fix repairs it"
         raise ParameterError(Finding("useless-option", text))

@@ -11,7 +11,7 @@ CYCLE = 1e-3
 
 
 class Stream:
-    """Numbers that a client commands once a cycle, with three derivatives.
+    """The setpoints that a client commands once a cycle, with velocity and acceleration.
 
     Args:
         x, v: (n,) position and velocity at the start; v None: zero.

@@ -443,7 +443,7 @@ class Dialled(Peers[S]):
         status = self._socket.connect_ex(self._where)
         there = status in (0, errno.EISCONN)
         if there and self._socket.getsockname() == self._where:
-            # Linux can connect a socket to itself if no server listens at the port
+            # Linux can connect a socket to itself if no server listens on the port
             there, status = False, errno.ECONNREFUSED
         if there:
             self.clients = 1
@@ -511,7 +511,7 @@ def opened(name: str, kind: socket.SocketKind, address: str, port: int) -> socke
         found.bind((address, port))
     except OSError as error:
         found.close()
-        text = f"{name} cannot listen at {address} port {port}: {error.strerror}"
+        text = f"{name} cannot listen on {address} port {port}: {error.strerror}"
         if error.errno != errno.EADDRINUSE:
             raise refusal(text) from error
         advice = "end the other program, or give the box another address, as franka@127.0.0.2"

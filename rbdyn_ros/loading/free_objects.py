@@ -171,8 +171,8 @@ class _Search:
             what = f"object {quote(other)}" if other else f"the geometry {quote(names[h])}"
             owner = f"object {quote(name)}"
             text = (
-                f"{owner} starts {-1e3 * distance:.3g} mm inside {what}; move it, or raise it by "
-                "its pose"
+                f"{owner} starts {-1e3 * distance:.3g} mm inside {what}; change the pose of "
+                f"{quote(name)}"
             )
             line = self._line[name]
             findings.append(Finding("object-overlaps", text, "error", owner, line, names[g]))

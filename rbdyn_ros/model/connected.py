@@ -27,7 +27,7 @@ def connected_trees(m: Model) -> Ints:
 
 
 def connected_mass(m: Model, body: int) -> float:
-    """Return the mass of the connected trees to which a body belongs [kg]."""
+    """Return the total mass [kg] of a body's tree and of all trees connected with it."""
     tree = connected_trees(m)
     return float(m.body_mass[tree == tree[body]].sum())
 

@@ -49,7 +49,9 @@ class Requests:
         self._wakeup.notify()
 
     def wait(self, word: int, value: int, ticks: int = 0) -> None:
-        """Wait until the loop has acknowledged a value; allow it the time of `ticks` in addition.
+        """Wait until the loop acknowledges `value` for the request `word`.
+
+        `ticks` ticks of the loop extend the timeout.
 
         Raises:
             RbdynError: the loop does not answer, or the steps were cancelled.

@@ -106,7 +106,9 @@ class CameraSpec(RaySpec):
     def _intrinsic_findings(intrinsics: tuple[float, float, float, float]) -> list[Finding]:
         return checked(
             lambda: finite("intrinsics", intrinsics, (4,)),
-            lambda: finite("fx and fy", intrinsics[:2], (2,), above=0.0, element="intrinsics"),
+            lambda: finite(
+                "intrinsics", intrinsics[:2], (2,), above=0.0, allowed="focal lengths above 0"
+            ),
         )[:1]
 
     def _is_invertible(self) -> bool:
@@ -143,8 +145,9 @@ class DepthSpec(CameraSpec):
     Attributes:
         encoding: one of DEPTH.
         segmentation: whether the camera also publishes which object is at each pixel.
-        points: whether the camera also publishes the points at its pixels.
-        method: one of METHODS, for the simulator; auto: the renderer if it is available.
+        points: whether the camera also publishes a point cloud.
+        method: how the simulator computes the depths, one of METHODS; auto uses the renderer if it
+            is available.
     """
 
     encoding: str = DEPTH[0]

@@ -31,7 +31,7 @@ def _fill(address, table, row, out):
 
 @functools.cache
 def entry() -> Callable[..., int]:
-    """Return a function that calls code at an address with four integers.
+    """Return a function that calls machine code, given its address and four integers.
 
     A call takes a seventh of the time of a ctypes call, and releases the GIL.
     """
@@ -40,9 +40,9 @@ def entry() -> Callable[..., int]:
 
 @functools.cache
 def filling_entry(dimensions: int) -> Callable[..., int]:
-    """Return a function that calls code with a table, a row and an array to fill.
+    """Return a function that calls machine code, which fills an array.
 
-    Its four arguments are the addresses of code, table and row, and the array.
+    The four arguments are the address of the code, of its table and of the row, and the array.
     """
     array = types.Array(types.float64, dimensions, "C")
     return _point(_fill, (types.int64, types.int64, types.int64, array))

@@ -122,7 +122,7 @@ def _links(
 def _shapes(
     link: ET.Element, robot: WrittenRobot, name: str, at: Pose, left: LeftOut, meshes: MeshFolder
 ) -> None:
-    """Add the shapes of a link of the robot, at its pose in a link of the SDF."""
+    """Add a robot link's shapes to an SDF link; `at` is the robot link's pose in the SDF link."""
     for n, shape in enumerate(robot.shapes(name)):
         visual = ET.Element("visual", name=f"{name}_visual_{n}")
         _pose(visual, compose(at, shape.origin))

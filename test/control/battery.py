@@ -80,7 +80,7 @@ class Verdict:
 
 
 def rubbed(m):
-    """Return a copy with friction: that of the file, or typical friction if the file has none."""
+    """Return a copy with the friction of the file, or with typical friction if it has none."""
     plant = m
     if not m.dof_frictionloss.any():
         effort = Limits.of(m).effort

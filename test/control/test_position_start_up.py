@@ -84,7 +84,7 @@ def scaled(loop, joint, factor):
 
 
 def late_velocities(delay):
-    """Return a function for `reports` with velocities of a time `delay` [s] ago."""
+    """Return a function for `reports` that reports the velocities from `delay` seconds ago."""
     seen = []
 
     def report(loop):
@@ -198,7 +198,7 @@ def test_a_position_arm_with_noisy_and_coarse_states_passes_the_test():
     assert Servoed(reports=noisy, lag=0.02).tried() == ""
 
 
-def test_servos_that_sag_do_not_jump_at_the_end_of_the_test():
+def test_servos_that_sag_do_not_jump_at_the_end_of_the_start_up_test():
     arm = Servoed(takes=lambda q: q - 0.003)
     assert arm.tried() == ""
     there = arm.d.qpos.copy()
@@ -207,7 +207,7 @@ def test_servos_that_sag_do_not_jump_at_the_end_of_the_test():
 
 
 @pytest.mark.parametrize("onset", [0.05, 0.3, 0.9])
-def test_states_that_stop_end_the_test_of_a_position_arm(onset):
+def test_states_that_stop_end_the_start_up_test_of_a_position_arm(onset):
     arm = Servoed().armed()
     arm.run(onset)
     assert arm.controller.testing
@@ -217,12 +217,12 @@ def test_states_that_stop_end_the_test_of_a_position_arm(onset):
     assert "start-up test was stopped" in arm.controller.failed_test
 
 
-def test_the_test_of_a_position_arm_can_be_switched_off():
+def test_the_start_up_test_of_a_position_arm_can_be_switched_off():
     arm = PositionedArm().armed()
     assert arm.controller.armed
 
 
-def test_a_mode_that_the_arm_does_not_have_is_refused_during_the_test():
+def test_a_mode_that_the_arm_does_not_have_is_refused_during_the_start_up_test():
     arm = Servoed().armed()
     assert arm.controller.testing
     with refused(RbdynError, "mode"):
@@ -231,7 +231,7 @@ def test_a_mode_that_the_arm_does_not_have_is_refused_during_the_test():
     assert arm.tried() == ""
 
 
-def test_an_arm_whose_wrench_sensor_falls_silent_during_the_test_is_not_armed():
+def test_an_arm_whose_wrench_sensor_falls_silent_during_the_start_up_test_is_not_armed():
     arm = Servoed(admittance_frame="tool0")
     arm.armed()
     arm.controller.set_mode("admittance")

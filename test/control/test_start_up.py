@@ -81,7 +81,7 @@ def exchanged(one, other):
 
 
 def hidden(delay):
-    """Return a lie that sends numbers from `delay` [s] ago with present stamps."""
+    """Return a lie that sends numbers from `delay` seconds ago with present stamps."""
     seen = []
 
     def change(loop, _time):
@@ -193,7 +193,7 @@ def test_a_correct_arm_passes_and_hardly_moves(file, period):
 
 
 @pytest.mark.parametrize("mode", ["hold", "computed_torque", "impedance"])
-def test_the_arm_stays_where_the_test_ended_in_every_mode(mode):
+def test_the_arm_stays_where_the_start_up_test_ended_in_every_mode(mode):
     loop = Tried(mode=mode)
     assert loop.tried() == ""
     there = loop.d.qpos.copy()
@@ -243,7 +243,7 @@ def test_a_wrong_order_of_joints_is_found_despite_exaggerated_friction_in_the_de
     assert "start-up test" in Tried(lie=exchanged(*pair), m=rough, plant=plant).tried()
 
 
-def test_a_joint_that_friction_of_the_description_holds_is_not_tested():
+def test_the_start_up_test_skips_a_joint_that_described_friction_holds():
     m = rubbed(model(PANDA))
     m.opt.passive = True
     loop = Tried(PANDA, m=m)
@@ -317,7 +317,7 @@ LATER = {
 
 @pytest.mark.parametrize("onset", [0.05, 0.17, 0.25, 0.4, 0.77])
 @pytest.mark.parametrize("name", LATER)
-def test_a_false_state_that_begins_in_the_test_ends_the_test(name, onset):
+def test_a_false_state_that_begins_in_the_start_up_test_ends_it(name, onset):
     loop = Tried(lie=begins(onset, LATER[name]))
     assert "start-up test" in loop.tried()
     assert loop.far < MOVED
@@ -325,7 +325,7 @@ def test_a_false_state_that_begins_in_the_test_ends_the_test(name, onset):
 
 
 @pytest.mark.parametrize("onset", [0.05, 0.17, 0.25, 0.4, 0.77])
-def test_states_that_stop_end_the_test(onset):
+def test_states_that_stop_end_the_start_up_test(onset):
     loop = Tried()
     loop.controller.try_arm(loop.now)
     loop.run(onset)
@@ -335,7 +335,7 @@ def test_states_that_stop_end_the_test(onset):
     assert loop.far < MOVED
 
 
-def test_no_effort_of_the_test_acts_much_longer_than_30_ms():
+def test_no_effort_of_the_start_up_test_acts_much_longer_than_30_ms():
     """on_watch is called every 10 ms."""
     loop = Tried()
     loop.controller.try_arm(loop.now)
@@ -372,7 +372,7 @@ def test_the_error_about_a_low_rate_of_states_names_no_joint():
         loop.controller._test.check_age(0.05)
 
 
-def test_requests_during_the_test_are_refused():
+def test_requests_during_the_start_up_test_are_refused():
     """Payloads and paths are refused during the test, but the arm can be disarmed."""
     loop = Tried(mode="hold")
     c = loop.controller
@@ -395,7 +395,7 @@ def test_requests_during_the_test_are_refused():
     assert loop.tried() == ""
 
 
-def test_gains_that_would_shake_the_arm_are_refused_during_the_test():
+def test_gains_that_would_shake_the_arm_are_refused_during_the_start_up_test():
     loop = Tried(mode="hold", impedance_stiffness=100.0, impedance_damping=30.0, period=0.004)
     loop.controller.try_arm(loop.now)
     loop.run(0.2)
@@ -414,7 +414,7 @@ def test_a_joint_between_near_limits_is_refused():
         loop.controller.try_arm(loop.now)
 
 
-def test_the_test_moves_away_from_a_limit():
+def test_the_start_up_test_moves_away_from_a_limit():
     loop = Tried()
     q = loop.d.qpos.copy()
     q[5] = loop.gate.limits.upper[5] - 0.001
@@ -422,21 +422,21 @@ def test_the_test_moves_away_from_a_limit():
     assert loop.tried() == ""
 
 
-def test_the_test_repeats_to_the_last_bit():
+def test_the_start_up_test_repeats_to_the_last_bit():
     one, other = Tried(SEVEN), Tried(SEVEN)
     assert (one.tried(), other.tried()) == ("", "")
     assert one.now == other.now
     np.testing.assert_array_equal(one.d.qpos, other.d.qpos)
 
 
-def test_a_dry_run_is_not_tested():
+def test_a_dry_run_skips_the_start_up_test():
     loop = ClosedLoop(model(), start_up_test=True, dry_run=True)
     loop.run(0.3)
     loop.controller.try_arm(loop.now)
     assert loop.controller.armed
 
 
-def test_limits_are_tightened_during_the_test_as_while_armed():
+def test_limits_can_be_tightened_during_the_start_up_test_as_when_armed():
     loop = Tried()
     c, limits = loop.controller, loop.gate.limits
     c.try_arm(loop.now)

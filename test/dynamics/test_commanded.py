@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Lock-step, trials, environments and topics can command the same joints."""
+"""The joints that can be commanded are the same in lock-step, trials, environments and topics."""
 
 import numpy as np
 import pytest

@@ -24,7 +24,7 @@ def table_and_box():
     return m, d
 
 
-def test_a_resting_box_is_carried_by_both_sides():
+def test_two_blocks_each_carry_half_of_a_box_that_rests_on_both():
     m, d = table_and_box()
     found = rb.contacts(m, d)
     assert len(found) == d.ncon > 0

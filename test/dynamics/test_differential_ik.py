@@ -148,7 +148,7 @@ def test_no_pair_comes_nearer_than_the_clearance():
         qvel = rb.differential_ik(m, d, [task], DT, clearance=0.02)
         rb.integrate_pos(m, d.qpos, qvel, DT)
         nearest.append(min(one.distance for one in rb.collisions(m, d, 1.0)))
-    # the constraint is linearised: after a step of 0.05 m it is off by the square over the radius
+    # the constraint is linearised: after a step of s = 0.05 m the distance is off by s^2 / radius
     assert min(nearest) > 0.02 - 1e-3
     assert min(nearest) < 0.021
 

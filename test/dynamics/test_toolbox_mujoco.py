@@ -76,7 +76,7 @@ def compare_frame(case, m, d, mm, md, body):
 
 
 def own_frame(m, body):
-    """Return the name of the frame that a body has in MuJoCo, that of the link its joint moves."""
+    """Return the name of a body's frame in MuJoCo: the frame of the link that its joint moves."""
     return next(
         name
         for name, owner, pos, quat in zip(

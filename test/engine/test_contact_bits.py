@@ -34,7 +34,7 @@ def with_state(m, other):
 
 
 @pytest.mark.parametrize("name", SCENES)
-def test_bits_do_not_depend_on_earlier_calls(name):
+def test_result_bits_do_not_depend_on_earlier_calls(name):
     """Single steps, a copy, a reset, a new Data and other search axes make no difference."""
     m, start, steps = started(name)
     many, single, half = start.copy(), start.copy(), start.copy()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Bodies on a moving belt with Coulomb friction move as in closed forms."""
+"""Bodies on a moving belt with Coulomb friction agree with closed-form solutions."""
 
 import numpy as np
 import pytest

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Mechanisms with closed loops move as in closed forms, and drift little in long runs.
+"""Mechanisms with closed loops agree with closed-form solutions, and drift little in long runs.
 
 The tolerances are a few times the measured drifts; `-s` prints the drift of each run.
 """
@@ -66,7 +66,7 @@ def at(m, d, link, *point):
 
 
 def moving(m, d, times=40, steps=25):
-    """Simulate; yield d `times` times, after some steps each, with updated poses of bodies."""
+    """Yield d after every `steps` steps, `times` times in all, with updated poses of bodies."""
     for _ in range(times):
         rb.step(m, d, steps)
         rb.kinematics(m, d)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A ball and a disk that roll without slipping move as in closed form."""
+"""The motion of a ball and a disk that roll without slipping agrees with closed-form solutions."""
 
 import numpy as np
 import pytest

@@ -95,7 +95,7 @@ def test_real_robots_have_the_bits_of_specialised_steps(name):
 
 
 @pytest.mark.parametrize("width", [1, 2, 4, 8])
-def test_bits_do_not_depend_on_the_number_of_lanes(width, monkeypatch):
+def test_result_bits_do_not_depend_on_the_number_of_lanes(width, monkeypatch):
     monkeypatch.setattr(job, "LaneStep", functools.partial(LaneStep, width=width))
     m = arm(True).replaced()  # a new Model has no stored code
     b, s = filled(m, 13), rb.specialize(m)

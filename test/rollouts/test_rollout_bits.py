@@ -125,7 +125,7 @@ def test_parameters_have_the_bits_of_a_model_with_these_numbers(arm):
     assert_same_bits(found, rb.specialize(same), qpos, qvel, 0.0)
 
 
-def test_bits_do_not_depend_on_the_symbolic_parameters(arm):
+def test_result_bits_do_not_depend_on_the_symbolic_parameters(arm):
     m, qpos, qvel, forces = arm
     expected = [*stepped(rb.specialize(m), qpos, qvel, forces[:, None])]
     s = rb.specialize(m, symbolic=("timestep", "body_mass", "body_ipos", "dof_frictionloss"))

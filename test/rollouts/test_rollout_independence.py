@@ -36,7 +36,7 @@ def assert_same(found, expected):
 
 @needs_robots
 @BOTH
-def test_bits_do_not_depend_on_the_number_of_threads(specialize):
+def test_result_bits_do_not_depend_on_the_number_of_threads(specialize):
     m = robot("arm")
     expected = rolled(m, threads=1, specialize=specialize)
     for threads in (2, 7):
@@ -46,7 +46,7 @@ def test_bits_do_not_depend_on_the_number_of_threads(specialize):
 @needs_robots
 @BOTH
 @pytest.mark.parametrize("rows", [slice(0, 1), slice(3, 12), slice(None, None, -1)])
-def test_bits_do_not_depend_on_the_batch(specialize, rows):
+def test_result_bits_do_not_depend_on_the_batch(specialize, rows):
     m = robot("arm")
     expected = rolled(m, specialize=specialize)
     found = rolled(m, rows, specialize=specialize)
@@ -56,7 +56,7 @@ def test_bits_do_not_depend_on_the_batch(specialize, rows):
 
 @needs_robots
 @BOTH
-def test_bits_do_not_depend_on_the_size_of_pieces(specialize, monkeypatch):
+def test_result_bits_do_not_depend_on_the_size_of_pieces(specialize, monkeypatch):
     m = robot("arm")
     expected = rolled(m, specialize=specialize)
     # a piece is one step, some steps of a block, or all steps
@@ -66,7 +66,7 @@ def test_bits_do_not_depend_on_the_size_of_pieces(specialize, monkeypatch):
 
 
 @needs_robots
-def test_bits_do_not_depend_on_the_number_of_lanes(monkeypatch):
+def test_result_bits_do_not_depend_on_the_number_of_lanes(monkeypatch):
     m = robot("arm")
     expected = rolled(m)
     for width in (1, 2, 4, 8):
@@ -77,7 +77,7 @@ def test_bits_do_not_depend_on_the_number_of_lanes(monkeypatch):
 
 @needs_robots
 @BOTH
-def test_bits_do_not_depend_on_neighbours_that_diverge(specialize):
+def test_result_bits_do_not_depend_on_neighbours_that_diverge(specialize):
     m = robot("arm")
     qpos, qvel = starts(m, NBATCH)
     ctrl = light_forces(m, (NBATCH, NSTEP))

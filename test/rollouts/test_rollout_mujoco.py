@@ -16,8 +16,8 @@ from rbdyn_ros.rollouts.rollout import rollout
 NBATCH, NSTEP = 6, 20
 
 #: Tolerance as a share of the largest entry.
-#: Accelerations agree to 1e-10 (test/engine/test_stages_mujoco.py), and in 20 steps of 1 ms qvel
-#: collects 0.02 s of their errors.
+#: Accelerations agree to 1e-10 (test/engine/test_stages_mujoco.py), and qvel integrates their
+#: errors over only 0.02 s (20 steps of 1 ms).
 TOLERANCE = 1e-10
 
 

@@ -116,7 +116,7 @@ class CppEnding:
 
 
 class CppArm:
-    """The loop of a generated package.
+    """Runs the control loop of a generated C++ package from Python.
 
     Args:
         code: the compiled package.

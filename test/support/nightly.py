@@ -206,7 +206,7 @@ LONG = {
         "False",
     ],
     "engine/test_contact_bodies.py::test_forces_between_bodies_satisfy_the_contact_law": ["panda"],
-    "engine/test_contact_bits.py::test_bits_do_not_depend_on_earlier_calls": ["humanoid"],
+    "engine/test_contact_bits.py::test_result_bits_do_not_depend_on_earlier_calls": ["humanoid"],
     "engine/test_contact_bits.py::test_threads_give_the_same_bits_as_step": ["humanoid"],
     "engine/test_contact_bodies.py::test_implicit_integrators_omit_coriolis_terms_in_contact": [
         "implicit_midpoint",
@@ -463,7 +463,7 @@ INSTEAD = {
     "engine/test_long_chain.py::test_a_long_chain_read_from_a_urdf_equals_the_built_chain":
         "description/test_urdf_legal.py::test_ten_thousand_links_are_read",
     "engine/test_contact_bits.py::test_simulations_in_two_processes_have_equal_bits":
-        "engine/test_contact_bits.py::test_bits_do_not_depend_on_earlier_calls",
+        "engine/test_contact_bits.py::test_result_bits_do_not_depend_on_earlier_calls",
     "rollouts/test_contact_fields.py::"
     "test_a_robot_whose_other_geometry_touches_terrain_runs_on_the_engine":
         "rollouts/test_contact_fields.py::"

@@ -153,7 +153,7 @@ class Session:
             self._see(promise, said, started, block.where)
 
     def _without_setup(self, line):
-        """Return a command; for make, return the command that make runs if .venv is up to date."""
+        """Return the line; for make, return the command that make runs if .venv is up to date."""
         words = shlex.split(line, comments=True)
         if words[0] != "make":
             return line

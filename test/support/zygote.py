@@ -30,7 +30,7 @@ MESSAGES += ("rbdyn_interfaces", "simulation_interfaces")
 def main():
     """Serve requests until the socket closes; in a forked process, return the code to run."""
     sys.path[0] = ""  # python -c sets the same value
-    signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})  # a fork unblocks this signal
+    signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})  # each forked child unblocks it
     with Path(__file__).open() as script:
         fcntl.flock(script, fcntl.LOCK_EX)  # only one process may compile at a time
         prepare()

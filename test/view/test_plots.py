@@ -54,7 +54,7 @@ def commanded(m, time, position):
     return {"/joint_commands": Series("/joint_commands", names, time, position, empty, empty)}
 
 
-def test_a_thinned_curve_has_the_peaks_of_all_points():
+def test_a_thinned_curve_keeps_the_peaks():
     rng, n = np.random.default_rng(1), 1_000_000
     time, values = np.sort(rng.uniform(0.0, 100.0, n)), rng.normal(size=n)
     values[123_456], values[654_321] = 50.0, -60.0
@@ -64,14 +64,14 @@ def test_a_thinned_curve_has_the_peaks_of_all_points():
     assert few_time[few.argmax()] == time[123_456]
     assert (few_time[0], few_time[-1]) == (time[0], time[-1])
     assert (np.diff(few_time) >= 0.0).all()
-    # each hundredth of the time has the extremes of all points in it
+    # in each hundredth of the time, both curves have the same minimum and maximum
     for edge in range(100):
         here, there = (time // 1 == edge), (few_time // 1 == edge)
         assert few[there].max() == values[here].max()
         assert few[there].min() == values[here].min()
 
 
-def test_a_thinned_curve_has_the_gaps_of_all_points():
+def test_a_thinned_curve_keeps_the_gaps():
     time = np.arange(10_000.0)
     values = np.sin(time / 100.0)
     values[4000:6000] = np.nan

@@ -149,7 +149,11 @@ class KernelBody:
             yield self._store(place, text)
 
     def _unpack(self, target: ast.Tuple, value: ast.expr) -> Iterator[str]:
-        """Assign the entries of a tuple to new variables, or raise TranslationError."""
+        """Yield the C++ statement that unpacks a tuple into new variables.
+
+        Raises:
+            TranslationError: a variable exists already, or the numbers of entries differ.
+        """
         found = expression(value, self)
         names = [part.id for part in target.elts if isinstance(part, ast.Name)]
         if len(names) != len(found.parts) or any(name in self._scopes[-1] for name in names):

@@ -274,7 +274,9 @@ def mounted_robot(
     """
     gravity = standing(options)
     if options.contact:
-        text = "--contact has no effect on code, identification and excitation; leave it out"
+        text = (
+            "--contact has no effect on code, identification and excitation; leave out --contact"
+        )
         raise ParameterError(Finding("useless-option", text, "error", "contact"))
     m, found = loaded_robot(options, options.robot, mimic)
     m.opt.gravity = tuple(gravity.tolist())

@@ -44,8 +44,9 @@ QUIET, STILL = 0.1, 0.004
 FARTHEST, SLIDING = 0.015, 0.25
 #: Least distance from a limit during a pulse [rad or m].
 CLEAR = 0.002
-#: Number of strengths of a pulse. From SIGN_ONLY on, friction hides everything but the sign of the
-#: reply. If friction held the joint under the first pulse, the tolerance factor is squared.
+#: Number of strengths of a pulse. If a joint moves only at strength SIGN_ONLY or above, its
+#: friction is so large that only the sign of the reply is judged. If friction held the joint under
+#: the first pulse, the tolerance factor is squared.
 LEVELS, SIGN_ONLY = 4, 2
 #: A joint that seems this much lighter while all others are free turns about nearly the same axis
 #: as another joint: only the sign of its reply is judged.

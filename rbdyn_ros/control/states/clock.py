@@ -89,7 +89,7 @@ def restart(stamp: int, arrival: int, times: Ints, numbers: Vector) -> None:
 def compare(offset: float, waited: float, numbers: Vector) -> None:
     """Update base and lag, and how far stamps ran ahead beyond the allowed rate.
 
-    `offset` is that of the newest state [ns], which came `waited` [s] after the state before.
+    `offset` is the offset of the newest state [ns], which came `waited` [s] after its predecessor.
     """
     base, ahead = numbers[BASE] + SLEW * waited * NANOSECONDS, numbers[AHEAD]
     if offset < base:

@@ -31,8 +31,8 @@ PAUSES = (0.05, 2.0)
 class FrankaBox(ControlBox):
     """Franka's control box, for an arm in a loop with a tick of 1 ms.
 
-    It listens at TCP 1337 and 1338. Without a new state the box sends the last state again. The
-    client ignores this packet because of its number, but notices that the box still runs.
+    It listens on the TCP ports 1337 and 1338. Without a new state the box repeats the last packet.
+    The client ignores this packet, because its message_id is not new, but sees that the box runs.
 
     Args:
         loop, arm, log, patience, peers: see ControlBox.

@@ -45,9 +45,9 @@ _Bytes = tuple[Peers[Any], ClientLink[Any], bytes]
 class UrBox(ControlBox):
     """A control box of Universal Robots for an arm of a loop whose ticks divide 2 ms.
 
-    It listens at TCP 30004 (RTDE), 29999 (dashboard), and 30001 to 30003 (programs). Packets of
-    RTDE leave every 2 ms, states at 30001 and 30002 every 100 ms, also while time is stopped. A
-    program may connect to servers of its client.
+    It listens on the TCP ports 30004 (RTDE), 29999 (dashboard) and 30001 to 30003 (programs). It
+    sends RTDE packets every 2 ms, and states on 30001 and 30002 every 100 ms, also while time is
+    stopped. A program may connect to servers of its client.
 
     Args:
         loop, arm, log, patience, peers: see ControlBox.

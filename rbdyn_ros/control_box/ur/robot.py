@@ -386,7 +386,7 @@ class UrRobot(BoxedRobot):
         return replace(torques, effort=torques.effort + self.sensing.gravity)
 
     def _move(self) -> None:
-        """Move the desired joints within the limits for a tick."""
+        """Advance the desired joint positions by one tick, and stop protectively if needed."""
         course, x, v = self.course, self.joints.x, self.joints.v
         held = self._stands and self.motion is not None and not self.motion.stiff
         if self.motion is None or held:

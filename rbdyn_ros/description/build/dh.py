@@ -144,10 +144,10 @@ def _chain(
     before: Callable[[DHRow], Pose],
     behind: Callable[[DHRow], Pose] = lambda _: Pose(),
 ) -> Description:
-    """Return the chain of a table.
+    """Return the kinematic chain of a DH table.
 
-    `before` and `behind` return the pose of a row's joint frame in the parent link and in the
-    child link.
+    `before` returns the pose of a row's joint frame in the parent link, and `behind` the pose in
+    the child link.
     """
     table, base = _checked(rows, name), frame("base", base)
     links, joints = [Link("base")], list[Joint]()

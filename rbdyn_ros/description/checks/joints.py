@@ -78,7 +78,7 @@ def _audit_start(joint: Joint, at: Subject) -> bool:
     spec = JOINT_SPECS.get(joint.type)
     count = 7 if joint.type == "floating" else len(spec.coordinates) if spec else 0
     if len(given) != count:
-        takes = f"takes {count}" if count else "has no start"
+        takes = f"needs {count}" if count else "has no start"
         message = f"the start has {counted(len(given), 'number')}; a {joint.type} joint {takes}"
         at.error("bad-start", message, found=str(given), allowed=str(count))
         return False
@@ -152,7 +152,8 @@ def _audit_fixed(joint: Joint, at: Subject) -> Joint:
 
 
 def _audit_parameters(joint: Joint, spec: JointSpec, at: Subject) -> None:
-    takes = f"a {joint.type} joint takes {' and '.join(spec.parameters) or 'none'}"
+    takes = f"a {joint.type} joint needs a {' and a '.join(spec.parameters)}"
+    takes = takes if spec.parameters else f"a {joint.type} joint has no parameters"
     unknown = [str(name) for name in joint.parameters if name not in spec.parameters]
     for name in unknown:
         # a misspelt field in Python becomes a parameter
@@ -183,7 +184,7 @@ def _audit_rest(joint: Joint, spec: JointSpec, at: Subject) -> None:
         at.error("bad-rest", message, found=str(joint.rest))
     elif given != count:
         message = (
-            f"the rest position has {counted(given, 'number')}; a {joint.type} joint takes {count}"
+            f"the rest position has {counted(given, 'number')}; a {joint.type} joint needs {count}"
         )
         at.error("bad-rest", message, found=str(joint.rest))
     elif joint.stiffness == 0.0:
@@ -220,7 +221,7 @@ def _audit_actuator(joint: Joint, spec: JointSpec, at: Subject) -> None:
     if len(forces) != spec.dofs:
         count = counted(len(forces), "force")
         takes = f"{spec.dofs}, one for each degree of freedom"
-        message = f"the transmission has {count}; a {joint.type} joint takes {takes}"
+        message = f"the transmission has {count}; a {joint.type} joint needs {takes}"
         at.error("bad-transmission", message, found=count, allowed=takes)
     for number, force in enumerate(forces, start=1):
         if not any(force):

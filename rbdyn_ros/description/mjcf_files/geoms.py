@@ -118,7 +118,7 @@ class Geom:
         return ((Cylinder if self.kind == "cylinder" else Capsule)(radius, 2.0 * half),)
 
     def placed(self) -> Pose:
-        """Return the frame of its shape in the body; a mesh has the frame of its file."""
+        """Return the frame of the geom's shape in the body; a mesh has the frame of its file."""
         return self.at if self.mesh is None else compose(self.at, self.mesh.at)
 
     def surface(self) -> Surface:

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The joint types of descriptions: their names and properties.
 
-engine/joints/jcalc.py computes their motion; model/declared/joints.py connects both by name.
+model/declared/joints.py gives each name a JointType; engine/joints/jcalc.py computes the motion.
 """
 
 from dataclasses import dataclass

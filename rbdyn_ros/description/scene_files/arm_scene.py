@@ -145,5 +145,5 @@ def _seen_from(base: Pose, obstacle: Obstacle) -> Obstacle:
 
 def refused_scene(path: str, text: str) -> ParameterError:
     """Return the refusal of the scene file of an arm."""
-    message = f"scene is {quote(path)}: {text}"
+    message = f"scene {quote(path)}: {text}"
     return ParameterError(Finding("arm-scene", message, "error", "scene"))

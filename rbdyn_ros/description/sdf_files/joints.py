@@ -201,7 +201,7 @@ def _limit(axis: SdfElement | None) -> Limit:
     lower = _bounded(limit.number("lower", default=-math.inf))
     upper = _bounded(limit.number("upper", default=math.inf))
     sizes = (_bounded(limit.number(tag, default=math.inf)) for tag in ("effort", "velocity"))
-    # a negative size means that there is no limit
+    # a negative value means no limit
     effort, velocity = (math.inf if size < 0.0 else size for size in sizes)
     return Limit(lower, upper, effort, velocity)
 

@@ -84,7 +84,7 @@ def _capsule(part: SdfElement) -> Placed:
 
 
 def _plane(part: SdfElement) -> Placed:
-    """Return a plane, which is infinite: its size is only drawn."""
+    """Return an infinite plane; the size in the file is only for display."""
     part.child("size")
     normal = part.vector("normal", default=(0.0, 0.0, 1.0))
     if math.hypot(*normal) == 0.0:

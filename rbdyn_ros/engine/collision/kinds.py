@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The types of geometries as numbers that a kernel can compare: geom_type."""
+"""The values of geom_type as integers that a kernel can compare."""
 
 from __future__ import annotations
 

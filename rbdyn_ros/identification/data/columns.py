@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Recordings of other programs: tables without names, .npz and .mat, by a file of columns."""
+"""Read tables without column names, .npz and .mat files, which a columns file describes."""
 
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress

@@ -120,8 +120,8 @@ def _tried(
 ) -> list[Term]:
     """Return the terms `kinds`, tried one after the other, each with the terms kept so far.
 
-    `fit_of` returns the fit with some terms, `weight` is that of the prior, and x and sigma are
-    the solution with the terms `kept` and its standard deviations.
+    `fit_of` returns the fit with some terms, `weight` is the weight of the prior, and x and sigma
+    are the solution with the terms `kept` and its standard deviations.
     """
     fit = fit_of(kept)
     found: list[Term] = []

@@ -82,7 +82,7 @@ def joint_warnings(unknowns: Unknowns, changed: Sequence[str] = ()) -> list[str]
 
 
 def spread(base: BaseParameters, prior: Prior) -> Array:
-    """Return the standard deviations of base parameters (b,) before the motion."""
+    """Return the prior standard deviations of the base parameters (b,)."""
     size = prior.bodies.size
     return np.asarray(
         np.linalg.norm(base.combination @ prior.metric()[:size, :size], axis=1), np.float64

@@ -66,7 +66,10 @@ def audit_geom_arrays(arrays: NamedArrays, audit: Audit) -> None:
 
 
 def _audit_order(arrays: NamedArrays, audit: Audit) -> None:
-    """Add an error unless moving geometries come first and obstacles last, of allowed types."""
+    """Add errors if the geometries have a wrong order, body or type.
+
+    Moving geometries must come first, and obstacles last.
+    """
     types, bodies, frames = arrays["geom_type"], arrays["geom_bodyid"], arrays["geom_frameid"]
     fixed, free = bodies == 0, frames == NO_LINK
     if (np.diff(fixed.astype(np.int64)) < 0).any():

@@ -142,6 +142,10 @@ def listed(pairs: Ints, count: int) -> Arrays:
 
 
 def by_geometry(kind: str, pairs: Ints, count: int) -> Arrays:
-    """Return each geometry's first pair with a later geometry, and the number of such pairs."""
+    """Return the arrays <kind>_adr and <kind>_num.
+
+    They have, for each geometry, the index of its first pair with a later geometry, and the number
+    of such pairs.
+    """
     number = np.bincount(pairs[:, 0], minlength=count)[:count]
     return {f"{kind}_num": number, f"{kind}_adr": np.cumsum(number) - number}

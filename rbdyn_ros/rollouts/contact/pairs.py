@@ -26,8 +26,8 @@ from rbdyn_ros.specialization.symbolic import Objects
 from rbdyn_ros.specialization.uncompiled import uncompiled
 
 #: Columns of "pairs", which the compiled function writes: axes of the contact, the normal last;
-#: its arm from the com of the tree, which both bodies share; the gap; 1 if the contact is listed;
-#: its key.
+#: the vector from the com of the tree of both bodies to the contact; the gap; 1 if the contact is
+#: listed; the key of the contact. PAIR is the number of columns.
 AXES, ARM, DIST, LISTED, KEY, PAIR = 0, 9, 12, 13, 14, 15
 
 

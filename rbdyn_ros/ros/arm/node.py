@@ -172,7 +172,7 @@ class ArmController(process.ManagedNode):
             if gripper.joint in controller.names:
                 text = (
                     f"parameter 'grippers': joint {quote(gripper.joint)} is a controlled joint of "
-                    "the arm; leave it out of the parameter joints."
+                    "the arm; leave this joint out of the parameter joints."
                 )
                 raise ParameterError(Finding("grippers", text, "error", "grippers"))
         how = controller, now, self.values.states_reliability

@@ -77,8 +77,8 @@ def friction_of(values: SimpleNamespace, m: Model) -> Friction:
     if values.robot_compensates_friction and values.friction_compensation > 0.0:
         text = (
             f"friction_compensation is {values.friction_compensation:g}, but the arm's own "
-            "controller compensates friction (robot_compensates_friction); set it to 0, or "
-            "friction counts twice"
+            "controller compensates friction (robot_compensates_friction); set "
+            "friction_compensation to 0, or friction counts twice"
         )
         raise ParameterError(Finding("friction-twice", text, "error", "friction_compensation"))
     return _friction(values, m).scaled(values.friction_compensation)

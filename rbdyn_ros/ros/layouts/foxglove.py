@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """A layout of Foxglove or Lichtblick for one robot and its sensors.
 
-Both applications import the file. It has the settings of each panel, under a key from type and
-name of the panel, and the arrangement of the panels as a tree.
+Both applications can import the file. The file has the settings of each panel, under a key made of
+the panel's type and name, and the arrangement of the panels as a tree.
 """
 
 import json

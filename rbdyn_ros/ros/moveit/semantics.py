@@ -133,7 +133,10 @@ class RobotSemantics:
         return lines
 
     def _root(self) -> list[str]:
-        """Return the line of the virtual joint from the simulator's world frame to the root."""
+        """Return the SRDF line of the virtual joint from the world to the root link.
+
+        The list is empty if the root link is the world.
+        """
         root = self.groups.root
         if root == WORLD:
             return []

@@ -53,7 +53,7 @@ def _is_faultless(s, delay, jitter, drop):
 
 @kernel
 def _drop_other_ticks(s):
-    """Drop new commands with the stamp of an earlier tick, which can arrive in lock-step."""
+    """Drop new commands stamped with an earlier tick; such commands can arrive in lock-step."""
     for k in range(len(s.due)):
         if s.inbox_new[k] == 1 and 0 <= s.due[k] < s.tick:
             s.inbox_new[k] = 0

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Wait for the next tick: until its deadline, until its commands arrive (lock-step), or not."""
+"""Wait for the next tick: until its deadline, until its commands arrive, or not at all."""
 
 from __future__ import annotations
 

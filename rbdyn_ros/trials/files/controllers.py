@@ -45,7 +45,7 @@ def read_controller(given: Given | None, m: Model, folder: Path) -> TrialControl
         return None if policy is None else TrialController(policy, every=every)
     for key in OF_LAW:
         if key in given.lines and "law" not in given.lines:
-            message = f"{key} is for the key 'law'; leave it out for a controller of your own"
+            message = f"{key} is for the key 'law'; leave out {key} for your own controller"
             given.error("unknown-key", key, message)
     if given.keys() & {"node", "command"}:
         program = _node(given["node"], m, folder) if "node" in given else _client(given, folder)

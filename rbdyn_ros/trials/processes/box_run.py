@@ -219,7 +219,7 @@ def _simulation(
         except PortTakenError as error:
             port = error.port
     raise refusal(
-        f"another program listens at port {port} of all addresses (0.0.0.0): end this program, "
+        f"another program listens on port {port} of all addresses (0.0.0.0): end this program, "
         "because each run needs the port at an address of its own",
         "port-taken",
     )

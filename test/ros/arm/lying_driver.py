@@ -27,8 +27,9 @@ class LyingDriver(Relay):
 
     Args:
         peer, source, to: as in Relay.
-        paced: delay false states so that their time passes no faster than the clock. The
-            controller brakes a blind arm by the clock, but time in lock-step may pass faster.
+        paced: whether false states are delayed so that their stamps advance no faster than the
+            wall clock. The controller brakes an arm without states by the wall clock, but
+            simulated time in lock-step may pass faster.
     """
 
     def __init__(self, peer, source="joint_states", to="relayed_states", paced=False):

@@ -6,9 +6,9 @@
 runs every row of support.lies in every scene and prints its largest additional motion and largest
 speed; the machine must be quiet. `--lies frozen,lag_5_ms` runs two rows. Without the option the
 test runs a few rows in lock-step, at a fifth of the speed limits, and repeats a bad row: the
-controller predicts a blind arm by the wall clock, but simulated time may wait. The test judges the
-true states of the simulated arm. If a row that is not about time ends in a fault of time, the
-machine was too slow, and the row is repeated.
+controller predicts an arm without states by the wall clock, but simulated time may wait. The test
+judges the true states of the simulated arm. If a row that is not about time ends in a fault of
+time, the machine was too slow, and the row is repeated.
 """
 
 import dataclasses

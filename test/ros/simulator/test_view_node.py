@@ -211,7 +211,7 @@ def test_the_node_simulates_without_a_view(simulate, peer, two_joints):
     given = "-p", "view:=true", "-p", "view_address:=203.0.113.7"
     simulator = simulate(two_joints, "--ros-args", *given)
     simulator.wait_for("the view could not start: the view cannot listen on 203.0.113.7")
-    assert "the view listens at 203.0.113.7: anyone who reaches it" in simulator.text()
+    assert "the view listens on 203.0.113.7: anyone who reaches it" in simulator.text()
     states = peer.hear(JointState, "joint_states", 100)
     peer.until(lambda: len(states) > 10)
     simulator.end_well()

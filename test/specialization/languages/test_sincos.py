@@ -218,7 +218,7 @@ def test_bits_depend_neither_on_width_nor_on_processor(width, host):
     assert np.isnan(np.array(other)[:, ~number]).all()
 
 
-def test_bits_do_not_depend_on_other_lanes():
+def test_result_bits_do_not_depend_on_other_lanes():
     x = mixture()
     x = x[np.isfinite(x)]
     order = np.random.default_rng(4).permutation(x.size)
@@ -227,7 +227,7 @@ def test_bits_do_not_depend_on_other_lanes():
 
 @pytest.mark.parametrize("strange", [np.nan, np.inf, -np.inf, 1e6, -1e22, 1e300])
 @pytest.mark.parametrize("width", [2, 4, 8])
-def test_a_far_or_nan_lane_does_not_change_other_lanes(width, strange):
+def test_a_huge_or_nan_value_in_a_lane_does_not_change_other_lanes(width, strange):
     x = np.linspace(-7.0, 9.0, width)
     alone = bits(sincos(x, width))
     for lane in range(width):
@@ -240,7 +240,7 @@ def test_a_far_or_nan_lane_does_not_change_other_lanes(width, strange):
 
 
 @pytest.mark.parametrize("width", WIDTHS)
-def test_far_lanes_use_the_c_library(width):
+def test_lanes_with_huge_values_use_the_c_library(width):
     above = np.nextafter(LARGEST, np.inf)
     rng = np.random.default_rng(5)
     far = np.exp(rng.uniform(np.log(above), np.log(1e308), 500))

@@ -66,7 +66,7 @@ NO_END = 1e-3
 # the ends of the line along which edge and face touch are moved inwards by this part of its length
 END_MARGIN = 1e-3
 POINT_LENGTH = 0.02  # if this line is shorter than this part of the edge, it counts as one point
-CONE_SLACK = 1e-6  # a normal may be outside the normals of an edge by this angle [rad]
+CONE_SLACK = 1e-6  # a normal may be outside an edge's normal cone by this angle [rad]
 # least component of a normal along `up`, because terrain pushes towards its front side
 LEAST_UP = 0.05
 OPPOSITE = 0.1  # two normals are opposite if their weighted mean is shorter than this

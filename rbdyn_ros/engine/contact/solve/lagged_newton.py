@@ -56,10 +56,11 @@ LONGEST_MOVE = 10.0
 
 @kernel
 def newton_step(m, d, missed):
-    """Move contact_lagged by a step of Newton's method; return the number of passes it needed.
+    """Move contact_lagged by one step of Newton's method; return how many passes the step took.
 
-    Needs the iterate of the last pass. `missed` is the error of friction. Each contact that slips
-    needs a pass, so if many slip, the lagged forces move as in lagged.py.
+    A step takes one pass for each contact that slips, and one more. If so many contacts slip that
+    the lagged forces are moved as in lagged.py instead, 0 is returned. The Data must have the
+    iterate of the last pass; `missed` is the error of the friction forces.
     """
     number, late = _list_slipping(m, d), d.lagged_count[0] - EARLY_MOVES
     if number > (EARLY_FORCES if late < 0 else m.nlagged):
@@ -98,7 +99,7 @@ def newton_step(m, d, missed):
 def _damping(d, missed):
     """Count the move.
 
-    Return s, which is zero after a move that has halved the friction's error.
+    Return s, which is zero after a move that has halved the error of the friction forces.
     """
     before, d.lagged_missed[0] = d.lagged_missed[0], missed
     d.lagged_count[0] += 1

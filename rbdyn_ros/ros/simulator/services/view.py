@@ -272,7 +272,7 @@ def open_view(
     casts = [cast_of(robot, robot.world, imports) for robot in viewed.robots]
     try:
         if not is_local(values.view_address):
-            where = f"the view listens at {values.view_address}"
+            where = f"the view listens on {values.view_address}"
             report("warning", f"{where}: anyone who reaches it can move the robot")
         return start_view(
             casts,

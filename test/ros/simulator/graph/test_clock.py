@@ -28,7 +28,7 @@ def test_a_later_simulator_does_not_publish_the_clock(heard):
 
 @pytest.mark.parametrize("other", ["/first", "/then"])
 def test_a_node_that_receives_a_clock_does_not_publish_the_clock(other):
-    # there may be one more node
+    # until discovery ends, another node may still appear
     assert decides([other], heard=True, waited=DISCOVERY - 0.1) is None
     assert decides([other], heard=True) is False
 
