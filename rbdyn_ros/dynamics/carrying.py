@@ -27,6 +27,7 @@ UNMATCHED = (
     "nnear",
     "nfree",
     "nblock",
+    "ngeommoving",
     "nplace",
     "nfound",
     "naxis",

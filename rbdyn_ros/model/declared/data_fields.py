@@ -414,6 +414,12 @@ DATA_FIELDS = (
     Field("newton_solved", (1,), "1: they have solved it", "int", "integrate"),
     Field("path_row", ("npath",), "rows of dofs that move two bodies apart", "int", "integrate"),
     Field("path_axis", ("npath", 6), "the velocity between them by these dofs", stage="integrate"),
+    Field(
+        "geom_room",
+        ("ngeommoving", 2),
+        "gap to obstacles beyond its reach; squared distance from the com of the tree",
+        stage="contact",
+    ),
     Field("geom_place", ("nplace", PLACE), "poses and bounds, see sweep.py", stage="contact"),
     Field("sweep_order", ("nplace",), "geometries in the order of x", "int", "contact"),
     Field("push_found", ("nfound",), "pairs of push_geom that are near", "int", "contact"),

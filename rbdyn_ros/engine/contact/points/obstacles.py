@@ -21,6 +21,7 @@ from rbdyn_ros.engine.algebra.spatial import (
     add_scaled3,
     dot3,
     load3,
+    load6,
     load9,
     mat_mul,
     mat_vec,
@@ -72,6 +73,9 @@ from rbdyn_ros.engine.contact.points.rims import lowest_angle, on_rim
 from rbdyn_ros.engine.contact.points.start import start_contacts
 from rbdyn_ros.model.declared.contact_arrays import AT_END, PREPARE
 
+#: Part of its room that a geometry surely has in spite of rounding.
+SURE = 0.99
+
 # points within this part of the length count as ends, which have separate contacts
 NO_END = 0.01
 
@@ -106,7 +110,9 @@ def list_points(m, d):
     """List the contacts, in the order of contact_key: obstacles, moving bodies, height fields."""
     d.ncon = d.ndropped = 0
     for g in range(m.ngeommoving):
-        centre = _in_world(d, m.geom_bodyid[g], load3(m.geom_pos, g))
+        if _stays_away(m, d, g):
+            continue
+        centre, room = _in_world(d, m.geom_bodyid[g], load3(m.geom_pos, g)), np.inf
         reach = reach_of(m, d, m.geom_bodyid[g], centre, m.geom_rbound[g])
         if m.npush > 0:  # these two are needed for list_pairs too
             place_geom(m, d, g, d.geom_place)
@@ -114,12 +120,32 @@ def list_points(m, d):
         for o in range(m.ngeomlink, m.ngeom):
             if m.geom_touches[g, o - m.ngeomlink] != 1:
                 continue
-            if distance_to_obstacle(m, o, centre) < m.geom_rbound[g] + reach:
+            gap = distance_to_obstacle(m, o, centre)
+            room = min(room, gap - m.geom_rbound[g] - reach)
+            if gap < m.geom_rbound[g] + reach:
                 _list_obstacle(m, d, g, o, reach)
+        arm = sub3(centre, load3(d.subtree_com, m.body_rootid[m.geom_bodyid[g]]))
+        d.geom_room[g, 0], d.geom_room[g, 1] = room, dot3(arm, arm)
     if m.npush > 0:
         call_stage(m.pair_stage, m, d)
     if m.nfield + m.ntrimesh > 0:
         call_stage(m.terrain_stage, m, d)
+
+
+@inline
+def _stays_away(m, d, g):
+    """Return whether a geometry stays away from all obstacles whatever the forces of the step do.
+
+    At the start of the step its bounding sphere could not reach the nearest obstacle by geom_room.
+    The forces change velocities, and with them the reach, by less than this.
+    """
+    if d.contact_phase[0] != AT_END or m.npush > 0:
+        return False
+    a, h = load6(d.iterate_a, m.geom_bodyid[g]), m.opt.timestep
+    turn = np.sqrt(a[0] * a[0] + a[1] * a[1] + a[2] * a[2])
+    shift = np.sqrt(a[3] * a[3] + a[4] * a[4] + a[5] * a[5])
+    lever = np.sqrt(d.geom_room[g, 1]) + m.geom_rbound[g]
+    return h * h * (shift + turn * lever) < SURE * d.geom_room[g, 0]
 
 
 @inline
