@@ -3,8 +3,8 @@
 
 The file is a zip of .npy files, as numpy.load reads it: a file for each field of PRIMARY, and the
 file `header` with JSON in UTF-8. The zip has no code: user-defined functions are stored by name
-and looked up at loading. Files are untrusted: nothing is unpickled, no more memory is allocated than
-the size of the file justifies, and every index is checked (model/audits/audit_arrays.py).
+and looked up at loading. Files are untrusted: nothing is unpickled, no more memory is allocated
+than the size of the file justifies, and every index is checked (model/audits/audit_arrays.py).
 """
 
 import dataclasses
