@@ -319,3 +319,29 @@ def test_a_loop_stays_closed_while_the_mechanism_touches_the_floor():
     assert abs(d.qvel).max() < 1e-3
     rb.forward(m, d)
     assert abs(d.qacc).max() < 1e-2
+
+
+@pytest.mark.parametrize(
+    ("kind", "axis", "arm", "force"),
+    [("prismatic", (0, 0, 1), 0.0, -1e4), ("revolute", (0, 1, 0), 0.5, 5e3)],
+)
+def test_a_force_does_not_push_a_resting_link_into_the_floor(kind, axis, arm, force):
+    """Without the floor the force would move the link by ten times its gap of 1 mm in a step."""
+    system = (
+        rb.SystemBuilder("hammer", base="world")
+        .body("trunk", rb.shapes.box((0.4, 0.4, 0.1), mass=100.0))
+        .body("head", rb.shapes.sphere(0.05, mass=1.0, at=rb.pose((arm, 0, 0))))
+        .joint("free", "floating", "world", "trunk", xyz=(0, 0, 0.05))
+        .joint("joint", kind, "trunk", "head", axis=axis, xyz=(0.5, 0, 0.001))
+        .geometry("trunk", "trunk", rb.Box((0.4, 0.4, 0.1)))
+        .geometry("head", "head", rb.Sphere(0.05), origin=rb.pose((arm, 0, 0)))
+        .floor()
+    )
+    m = rb.build(system)
+    d = rb.make_data(m)
+    d.qfrc_applied[6] = force
+    rb.step(m, d)
+    rb.kinematics(m, d)
+    rotation = d.xmat[2].reshape(3, 3)
+    lowest = d.xpos[2, 2] + arm * rotation[2, 0] - 0.05
+    assert -1e-6 < lowest < 0.001
