@@ -329,22 +329,23 @@ def locked(path: Path) -> Iterator[None]:
         os.close(lock)
 
 
-def install(env: Environment, *requirements: str | Path) -> None:
-    """Install packages; pip writes into the checkout too."""
+def install(env: Environment, extras: str = "") -> None:
+    """Install this checkout, editable, with some extras; pip writes into the checkout too."""
     # Python compiles the modules when it imports them
     options = ("--progress-bar", "off", "--no-compile")
+    checkout = f"{ROOT}[{extras}]" if extras else ROOT
     with locked(ROOT):
-        run_logged(env, env.python, "-m", "pip", "install", *options, *requirements)
+        run_logged(env, env.python, "-m", "pip", "install", *options, "-e", checkout)
 
 
 def install_packages(env: Environment, _info: Info) -> None:
-    """Install this checkout, editable, and the packages that the engine needs."""
-    install(env, "-e", ROOT)
+    """Install the packages that the engine needs."""
+    install(env)
 
 
 def install_ros(env: Environment, _info: Info) -> None:
     """Install ROS 2, and the other packages that commands and nodes need."""
-    install(env, f"rbdyn_ros[{ROS[env.ros]},{EXTRAS}]")
+    install(env, f"{ROS[env.ros]},{EXTRAS}")
     for folder in env.folder.glob("lib/python3*/site-packages"):
         # otherwise programs in the folder above the clone would import the clone itself
         lines = os.fsencode(f"{ROOT}\n{START}")
@@ -353,7 +354,7 @@ def install_ros(env: Environment, _info: Info) -> None:
 
 def install_tests(env: Environment, _info: Info) -> None:
     """Install engines and robots for comparisons, and the tools of developers."""
-    install(env, f"rbdyn_ros[{env.tests}]")
+    install(env, env.tests)
 
 
 def build_interfaces(env: Environment, _info: Info) -> None:

@@ -91,7 +91,10 @@ def velocity_by_motion(arm):
 
 @pytest.mark.parametrize("as_point", [True, False])
 @pytest.mark.parametrize("reversed_order", [False, True])
-def test_the_slopes_of_a_contact_add_to_the_blocks_of_both_bodies(as_point, reversed_order):
+@pytest.mark.parametrize("symmetric", [False, True])
+def test_the_slopes_of_a_contact_add_to_the_blocks_of_both_bodies(
+    as_point, reversed_order, symmetric
+):
     """The blocks get J^T K J, where J gives the velocity of body 2 relative to body 1."""
     m, d = balls(2)
     rng = np.random.default_rng(5)
@@ -104,13 +107,18 @@ def test_the_slopes_of_a_contact_add_to_the_blocks_of_both_bodies(as_point, reve
         write_block(d, b, (0.0,) * 21)
     if as_point:
         K = rng.normal(size=(3, 3))
+        K = K + K.T if symmetric else K
         one, two = -velocity_by_motion(arm1), velocity_by_motion(arm2)
-        add_point(m, d, 0, tuple(map(tuple, K.tolist())), False)
+        add_point(m, d, 0, tuple(map(tuple, K.tolist())), symmetric)
     else:
         K = rng.normal(size=(6, 6))
+        K = K + K.T if symmetric else K
         one, two = -np.eye(6), np.eye(6)
         one[3:, :3] = skew(arm1 - arm2)
-        add_slopes(m, d, 0, tuple(map(tuple, K.T.tolist())), False)
+        add_slopes(m, d, 0, tuple(map(tuple, K.T.tolist())), symmetric)
+    if symmetric:
+        assert np.isnan(d.skyline_upper[:36]).all()
+        d.skyline_upper[:36] = d.skyline[:36]
     J = np.hstack([two, one] if reversed_order else [one, two])
     H = np.block(
         [

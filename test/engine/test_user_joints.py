@@ -248,6 +248,20 @@ def test_a_joint_type_may_be_registered_again():
         rb.register_joint("again", nv=2)
 
 
+def test_a_jcalc_may_print_a_number(capfd):
+    def prints(q, qd, p, E, r, S, S_dot):
+        print("at", q[0])
+        r[2], S[5, 0] = q[0], 1.0
+
+    rb.register_joint("prints", coordinates=("m",))(prints)
+    m = chain("prints", False)
+    d = rb.make_data(m)
+    d.qpos[1] = 0.25
+    capfd.readouterr()
+    rb.kinematics(m, d)
+    assert "at 0.25" in capfd.readouterr().out
+
+
 def test_a_jcalc_cannot_write_its_parameters():
     def writes(q, qd, p, E, r, S, S_dot):
         p[0] = 2.0

@@ -201,14 +201,3 @@ def add_wrenches(C: Any, arm: Any, x: Any, y: Any, z: Any) -> None:
     C.store(2, C.row(2) + y * a - x * b)
     for k, row in enumerate((x, y, z)):
         C.store(3 + k, C.row(3 + k) + row)
-
-
-@_operation
-def subtract_wrenches(C: Any, arm: Any, x: Any, y: Any, z: Any) -> None:
-    """Subtract [(arm x) F; F] from C. The rows of F are the three rows x, y and z."""
-    a, b, c = arm[0], arm[1], arm[2]
-    C.store(0, C.row(0) - z * b + y * c)
-    C.store(1, C.row(1) - x * c + z * a)
-    C.store(2, C.row(2) - y * a + x * b)
-    for k, row in enumerate((x, y, z)):
-        C.store(3 + k, C.row(3 + k) - row)

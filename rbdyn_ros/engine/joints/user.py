@@ -18,7 +18,6 @@ from rbdyn_ros.checks.numbers import count
 from rbdyn_ros.description.build.builder import SystemBuilder
 from rbdyn_ros.description.parts.joint_types import JOINT_SPECS, JointSpec
 from rbdyn_ros.description.parts.types import Joint
-from rbdyn_ros.engine.compiler import linking
 from rbdyn_ros.engine.compiler.jit import COMPILED, DISABLED, OPTIONS
 from rbdyn_ros.engine.joints.callbacks import SIGNATURE
 from rbdyn_ros.errors import Finding, ParameterError
@@ -126,16 +125,10 @@ def register_motion(name: str, nv: int = 1) -> Callable[[F], F]:
 
 
 def _jitted(function: Callable[..., None]) -> Any:
-    return function if isinstance(function, COMPILED) else _linked(function)
-
-
-def _linked(function: Callable[..., None]) -> Any:
-    """Compile a function that only compiled code calls; return it as it is if DISABLED."""
-    if DISABLED:
+    if DISABLED or isinstance(function, COMPILED):
         return function
-    # a user's function may allocate memory (it should not), but a kernel may not
-    options = {**OPTIONS, **linking.OPTIONS, "_nrt": True}
-    return numba.njit(**options, pipeline_class=linking.LinkedCompiler)(function)
+    # a user's function may print, and allocate memory (it should not), but a kernel may not
+    return numba.njit(**{**OPTIONS, "_nrt": True})(function)
 
 
 @intrinsic
@@ -154,7 +147,7 @@ def _joint_callers(jcalc: Any, nv: int) -> tuple[Callable[..., None], Callable[.
     The first is compiled and takes pointers. The second takes arrays, for plain Python and traces.
     """
     fill = _row_filler(jcalc, nv)
-    compiled_fill = _linked(fill)
+    compiled_fill = fill if DISABLED else numba.njit(**{**OPTIONS, "_nrt": True})(fill)
     plain_fill = _row_filler(getattr(jcalc, "py_func", jcalc), nv)
 
     def caller(q, qd, p, out):

@@ -69,15 +69,6 @@ def store_row(H, n, x):
 
 
 @inline
-def load_rows(H, n):
-    """Return the rows of the block that begins at n."""
-    return (
-        load_row(H, n), load_row(H, n + 6), load_row(H, n + 12),
-        load_row(H, n + 18), load_row(H, n + 24), load_row(H, n + 30),
-    )  # fmt: skip
-
-
-@inline
 def store_rows(H, n, rows):
     """Write the rows of the block that begins at n."""
     store_row(H, n, rows[0])

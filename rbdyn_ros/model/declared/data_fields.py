@@ -404,7 +404,7 @@ DATA_FIELDS = (
     Field("block_near", ("nblock",), "bodies near a body, see block_lu.py", "int", "integrate"),
     Field("block_number", ("nfree",), "number of them", "int", "integrate"),
     Field("block_filled", ("nblock",), "1 if a block has numbers", "int", "integrate"),
-    Field("block_live", ("nfree",), "those whose block is not zero", "int", "integrate"),
+    Field("block_live", ("nfree",), "those whose block is filled", "int", "integrate"),
     Field("block_diagonal", ("nfree", 36), "the blocks on the diagonal", stage="integrate"),
     Field("row_works", ("npath",), "1 if its island is not solved", "int", "integrate"),
     Field("body_island", ("nisland",), "island of a body", "int", "integrate"),

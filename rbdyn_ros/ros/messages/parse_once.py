@@ -34,4 +34,5 @@ def parse_once(parse: Callable[..., IdlFile]) -> Callable[..., IdlFile]:
 if __name__ == "__main__":
     parser.parse_idl_file = parse_once(parser.parse_idl_file)
     del sys.argv[0]
+    sys.path[0] = str(Path(sys.argv[0]).parent)  # as if Python ran the generator itself
     runpy.run_path(sys.argv[0], run_name="__main__")

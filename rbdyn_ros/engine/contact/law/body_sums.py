@@ -154,7 +154,10 @@ def any_slope(d, first, end):
     found = False
     for c in range(first, end):
         slope = d.contact_force_slope[c]
-        found = found or slope[ALONG] != 0.0 or slope[ACROSS] != 0.0 or has_torque(d, c)
+        found = found or slope[ALONG] != 0.0 or slope[ACROSS] != 0.0
+        if has_torque(d, c):
+            turning = d.contact_torque_slope[c]
+            found = found or turning[ALONG] != 0.0 or turning[ACROSS] != 0.0
     return found
 
 

@@ -4,9 +4,9 @@
 With n the normal, u the velocity of geom2 relative to geom1 at the point, at the end of the step,
 u_n along n and u_t across it, w the relative angular velocity:
 
-    f_n = max(0, push - slope u_n), near-rigid: push = -k dist, slope = b + h k f_t = the part of
-    (memory - D u_t) within the disc of radius mu f_n the same for the torque along n (limit:
-    torsional f_n) and across n (limit: rolling f_n), with w
+    f_n = max(0, push - slope u_n), near-rigid: push = -k dist, slope = b + h k
+    f_t = the part of (memory - D u_t) within the disc of radius mu f_n
+    torques along n (limit: torsional f_n) and across n (limit: rolling f_n) likewise, from w
 
 If the contacts of a pair are the corners of a line or a face, u_t is the velocity of their centre
 of pressure, and friction has a third component, against spin: the disc becomes a ball

@@ -275,9 +275,9 @@ def _gap(m, d, pair, g, h, mover, reach):
         dist, normal = box_gap(p, R, half, q, T, block, reach)
         return dist, normal, p
     if m.geom_type[g] == SPHERE and m.geom_type[h] == SPHERE:
-        q, _T = pose_of(d.geom_place, other)
-        dist, normal, _x, x = of_spheres(m, other, mover, sub3(p, q))
-        return dist, normal, add3(q, x)
+        p, q = load3(d.geom_place, g), load3(d.geom_place, h)
+        dist, normal, x, _y = of_spheres(m, g, h, sub3(q, p))
+        return dist, scaled3(normal, 1.0 if mover == h else -1.0), add3(p, x)
     a, b, _swapped = in_order(m, g, h)
     dist, normal, x, _y = _nearest(m, d, pair, a, b, reach)
     p, R = pose_of(d.geom_place, a)

@@ -4,8 +4,9 @@
 This separate stage is needed only for a Model with terrain. A geometry touches
 
 - the triangles below its corners, as planes; a sphere or an end of a capsule touches all triangles
-on which its centre has its foot, and a rim of a cylinder touches the triangles below its lowest
-points (`field_rims.py`); - the convex edges and corners of the terrain (`ridges.py`).
+  on which its centre has its foot, and a rim of a cylinder touches the triangles below its lowest
+  points (`field_rims.py`);
+- the convex edges and corners of the terrain (`ridges.py`).
 
 Flat terrain has no convex edges, so it acts as a plane: bodies do not catch on its inner edges.
 Corners and spheres touch the triangles that their path meets in the step.

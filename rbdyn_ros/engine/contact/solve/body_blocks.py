@@ -12,10 +12,11 @@ from rbdyn_ros.engine.algebra.spatial import (
     add_scaled6,
     cross3,
     load3,
+    scaled3,
     sub3,
 )
 from rbdyn_ros.engine.algebra.symmetric import columns21
-from rbdyn_ros.engine.compiler.block_rows import add_wrenches, subtract_wrenches
+from rbdyn_ros.engine.compiler.block_rows import add_wrenches
 from rbdyn_ros.engine.compiler.jit import inline, kernel
 from rbdyn_ros.engine.contact.law.body_sums import next_bodies, wrench_at
 from rbdyn_ros.engine.tree.block_lu import (
@@ -120,12 +121,13 @@ def add_point(m, d, c, K, symmetric):
     if one > two:
         high, low = low, high
     start = fill_block(d, max(one, two), min(one, two), symmetric)
+    k, l, n = scaled3(k, -1.0), scaled3(l, -1.0), scaled3(n, -1.0)
     x, y, z = wrench_at(low, k), wrench_at(low, l), wrench_at(low, n)
-    subtract_wrenches(d.skyline, start, high, x, y, z)
+    add_wrenches(d.skyline, start, high, x, y, z)
     if not symmetric:
         k, l, n = (k[0], l[0], n[0]), (k[1], l[1], n[1]), (k[2], l[2], n[2])
         x, y, z = wrench_at(low, k), wrench_at(low, l), wrench_at(low, n)
-        subtract_wrenches(d.skyline_upper, start, high, x, y, z)
+        add_wrenches(d.skyline_upper, start, high, x, y, z)
 
 
 @inline
