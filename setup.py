@@ -14,9 +14,9 @@ if sys.version_info < (3, 10):  # noqa: UP036 - pip reads python_requires, colco
 NAME = "rbdyn_ros"
 SHARE = f"share/{NAME}"
 
-# ROS 2 from PyPI, and what builds the message packages that PyPI lacks (rbdyn_ros/ros/messages).
-# In a colcon workspace package.xml speaks instead. The wheels `ros-<distribution>-<name>` pin all
-# others to the versions of the distribution.
+# ROS 2 from PyPI, and the build tools of the message packages that PyPI lacks
+# (rbdyn_ros/ros/messages). A colcon workspace uses the dependencies in package.xml instead. The
+# wheels `ros-<distribution>-<name>` pin all other wheels to the versions of the distribution.
 ROS = [
     "rclpy[fastrtps]",
     "action-msgs",

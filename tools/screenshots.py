@@ -251,7 +251,7 @@ def layers(browser: Browser) -> None:
     """Make a picture of a quadruped with inertia ellipsoids, joint axes and centre of mass."""
     m = posed(GO2, STANDING, floating_base=True)
     qpos = m.qpos0.copy()
-    qpos[2] = -0.1  # the robot stands on straight legs
+    qpos[2] = -0.1  # the floor is at the feet of straight legs, and bent legs are shorter
     with page_of(browser, "view", robot_file(GO2), "--floating-base") as page:
         fill(page, "qpos", qpos_text(qpos))
         unfold(page, "Joints")

@@ -99,7 +99,10 @@ def assemble(
 
 
 def closed_within(m: Model) -> float:
-    """Return the error [m or rad] up to which constraints count as closed; files round numbers."""
+    """Return the largest error [m or rad] of a closed constraint.
+
+    It is above 0 because the numbers in files are rounded.
+    """
     return CLOSED * min(1.0, _size(m))
 
 

@@ -174,7 +174,7 @@ def only_solid(item: Object, found: Description) -> geometries.Obstacle | None:
 
 
 def has_mass(found: Description) -> bool:
-    """Return whether a link has mass."""
+    """Return whether any link of a description has mass."""
     return any(link.inertial is not None and link.inertial.mass > 0.0 for link in found.links)
 
 

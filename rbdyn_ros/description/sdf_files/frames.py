@@ -114,9 +114,10 @@ class Scope:
         return scope.frames.get(last)
 
     def known(self, name: str, user: Frame | SdfElement, role: str) -> Frame | None:
-        """Return the frame of a name, or None after an error about its user.
+        """Return the frame of a name.
 
-        `role` says what the frame is to the user, for the message.
+        If there is none, report an error at `user`, which refers to the frame, and return None.
+        `role` is the frame's part in the message, for example "relative_to".
         """
         found = self.find(name)
         if found is None:

@@ -87,9 +87,8 @@ def _check(m: Model, run: RecordedRun) -> None:
         raise ModelError(Finding("other-joints", text, "error", m.name))
     if not np.isfinite(run.effort).all():
         k = int(np.flatnonzero(~np.isfinite(run.effort).all(axis=0))[0])
-        text = (
-            f"the recording has no efforts of joint '{dof_names(m)[k]}', so it cannot move freely"
-        )
+        joint = dof_names(m)[k]
+        text = f"the recording has no efforts of joint '{joint}', which the free motion needs"
         raise ParameterError(Finding("no-efforts", text, "error", run.source))
 
 
