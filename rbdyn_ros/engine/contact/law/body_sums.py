@@ -150,7 +150,7 @@ def is_point(d, c):
 
 @inline
 def any_slope(d, first, end):
-    """Return whether a velocity changes the force of one of these contacts: not of open ones."""
+    """Return whether a force of these contacts depends on velocity; open contacts have none."""
     found = False
     for c in range(first, end):
         slope = d.contact_force_slope[c]

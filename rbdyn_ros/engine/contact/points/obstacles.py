@@ -136,8 +136,8 @@ def list_points(m, d):
 def _stays_away(m, d, g):
     """Return whether a geometry stays away from all obstacles whatever the forces of the step do.
 
-    At the start of the step its bounding sphere could not reach the nearest obstacle by geom_room.
-    The forces change velocities, and with them the reach, by less than this.
+    At the start of the step the gap between its bounding sphere and the nearest obstacle was
+    larger than its reach, by geom_room. The forces change the reach by less than that.
     """
     if d.contact_phase[0] != AT_END or m.npush > 0:
         return False

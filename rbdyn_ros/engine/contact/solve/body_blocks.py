@@ -72,7 +72,7 @@ def _list_block(d, b, other):
 
 @inline
 def write_block(d, b, A):
-    """Write the blocks of a body: its inertia A on the diagonal; the others have no numbers."""
+    """Write the inertia A of a body to its diagonal block, and empty its other blocks."""
     p, q, r, x, y, z = columns21(A)
     store_rows(d.block_diagonal[b], 0, (p, q, r, x, y, z))
     for n in range(list_start(b), list_start(b) + d.block_number[b]):
