@@ -164,8 +164,8 @@ def test_set_up_compiles_the_engine_while_it_installs_packages(setup_env, monkey
     order = []
     first = {name: lambda name=name: order.append(name) for name in ("environment", "packages")}
     second = dict.fromkeys(("ros", "engine"), threading.Barrier(2, timeout=60.0).wait)
-    third = ("interfaces", "tests", "contact")
-    third = dict.fromkeys(third, threading.Barrier(3, timeout=60.0).wait)
+    third = ("interfaces", "tests")
+    third = dict.fromkeys(third, threading.Barrier(2, timeout=60.0).wait)
     steps = first | second | third
     env = fake_steps(setup_env, monkeypatch, tmp_path, **steps)
     setup_env.set_up(env, None, tuple(setup_env.STEPS))

@@ -83,13 +83,6 @@ with Mutex():
 Stop()
 """
 
-# Compiles the kernels of contact.
-WARM_CONTACT = """
-import rbdyn_ros as rb
-m = rb.load("config/scenes/gripper.yaml")
-rb.step(m, rb.make_data(m))
-"""
-
 # Run by a candidate interpreter: prints its version and its missing parts.
 PROBE = """
 import importlib.util as u, json, os, sys, sysconfig
@@ -255,7 +248,6 @@ def wanted_stamps(info: Info, ros: str = DEFAULT_ROS, tests: str = TESTS) -> dic
         "environment": environment,
         "packages": packages,
         "engine": packages,  # after a change of the sources the first start compiles
-        "contact": packages,
         "ros": packages,
         "interfaces": interfaces,
         "tests": digest(packages, tests),
@@ -368,12 +360,6 @@ def compile_engine(env: Environment, _info: Info) -> None:
         run_logged(env, env.python, "-c", WARM)
 
 
-def compile_contact(env: Environment, _info: Info) -> None:
-    """Compile the kernels of contact, for which many tests would wait."""
-    with locked(ROOT / "rbdyn_ros"):
-        run_logged(env, env.python, "-c", WARM_CONTACT)
-
-
 STEPS = {
     "environment": ("creating {folder} with Python {0}.{1}", make_environment),
     "packages": ("installing the packages of the engine from PyPI", install_packages),
@@ -381,7 +367,6 @@ STEPS = {
     "engine": ("compiling the engine (about a minute)", compile_engine),
     "interfaces": ("building message packages that PyPI lacks (about a minute)", build_interfaces),
     "tests": ("installing engines and robots for tests and benchmarks", install_tests),
-    "contact": ("compiling contact (about a minute)", compile_contact),
 }
 FOR_USERS = ("environment", "packages", "ros", "engine", "interfaces")
 #: The step after which each step begins; steps that can begin run at the same time.
@@ -391,7 +376,6 @@ AFTER = {
     "engine": "packages",
     "interfaces": "ros",
     "tests": "ros",
-    "contact": "engine",
 }
 
 
