@@ -132,28 +132,45 @@ def hull_faces(points: Array) -> list[tuple[Array, list[int]]]:
         return []
     if seen.shape[1] == 2:
         ring = [int(corner) for corner in found.vertices]
-        normal = _normal(points[ring])
+        normal = _normals(points[None, ring])[0]
         return [(normal, ring), (-normal, ring[::-1])]
-    middle, faces = points[found.vertices].mean(axis=0), []
-    normals = [_normal(points[triangle]) for triangle in found.simplices]
-    for n, triangle in enumerate(found.simplices):
-        if normals[n] @ (points[triangle[0]] - middle) < 0.0:
-            normals[n] = -normals[n]
-    for group in _coplanar(found.neighbors.tolist(), normals):
-        corners = sorted({int(corner) for n in group for corner in found.simplices[n]})
-        faces.append(_around(points, corners, normals[group[0]]))
-    return faces
+    triangles = found.simplices.tolist()
+    normals = _normals(points[found.simplices])
+    inside = points[found.vertices].mean(axis=0)
+    normals[_dots(normals, points[found.simplices[:, 0]] - inside) < 0.0] *= -1.0
+    groups = _coplanar(found.neighbors.tolist(), normals)
+    corners = [sorted({corner for n in group for corner in triangles[n]}) for group in groups]
+    faces: dict[int, tuple[Array, list[int]]] = {}
+    for count in {len(face) for face in corners}:  # faces with equally many corners at once
+        equal = [n for n, face in enumerate(corners) if len(face) == count]
+        first = normals[[groups[n][0] for n in equal]]
+        rings = _around(points, np.array([corners[n] for n in equal]), first)
+        faces.update(zip(equal, rings, strict=True))
+    return [faces[n] for n in range(len(groups))]
 
 
-def _normal(ring: Array) -> Array:
-    """Return the unit normal of the largest triangle in the fan from a ring's first corner."""
-    a = ring[0]
-    across = np.cross(ring[1:-1] - a, ring[2:] - a)
-    largest: Array = across[np.linalg.norm(across, axis=1).argmax()]
-    return largest / max(float(np.linalg.norm(largest)), 1e-300)
+def _normals(rings: Array) -> Array:
+    """Return unit normals: of the largest triangle in the fan from each ring's first corner."""
+    arms = rings[:, 1:] - rings[:, :1]
+    across = _crossed(arms[:, :-1], arms[:, 1:])
+    largest = across[np.arange(len(rings)), np.linalg.norm(across, axis=2).argmax(axis=1)]
+    largest /= np.maximum(np.sqrt(_dots(largest, largest)), 1e-300)[:, None]
+    return largest
 
 
-def _coplanar(neighbours: list[list[int]], normals: list[Array]) -> list[list[int]]:
+def _crossed(a: Array, b: Array) -> Array:
+    """Return the cross products of rows; numpy.cross is slow for few rows."""
+    (x, y, z), (u, v, w) = np.moveaxis(a, -1, 0), np.moveaxis(b, -1, 0)
+    return np.stack([y * w - z * v, z * u - x * w, x * v - y * u], axis=-1)
+
+
+def _dots(a: Array, b: Array) -> Array:
+    """Return the scalar products of the rows of two arrays (n, 3)."""
+    products: Array = (a[:, None] @ b[:, :, None])[:, 0, 0]
+    return products
+
+
+def _coplanar(neighbours: list[list[int]], normals: Array) -> list[list[int]]:
     """Return groups of connected triangles with the normal of the first triangle in the group."""
     left, groups = set(range(len(normals))), []
     for first in range(len(normals)):
@@ -170,15 +187,24 @@ def _coplanar(neighbours: list[list[int]], normals: list[Array]) -> list[list[in
     return groups
 
 
-def _around(points: Array, corners: list[int], normal: Array) -> tuple[Array, list[int]]:
-    """Return the normal of a face, and its corners anticlockwise about it."""
-    arms = points[corners] - points[corners].mean(axis=0)
-    first = arms[np.linalg.norm(arms, axis=1).argmax()]
-    first = first - (first @ normal) * normal
-    angles = np.arctan2(arms @ np.cross(normal, first), arms @ first)
-    ring = [corners[n] for n in np.argsort(angles, kind="stable")]
-    exact = _normal(points[ring])
-    return (exact if exact @ normal > 0.0 else normal), ring
+def _around(points: Array, corners: Ints, normals: Array) -> list[tuple[Array, list[int]]]:
+    """Return the normal of each face, and its corners anticlockwise about it.
+
+    Args:
+        points: (n, 3).
+        corners: (faces, corners of a face) indices of points.
+        normals: (faces, 3) normals of triangles of the faces.
+    """
+    arms = points[corners]
+    arms -= arms.mean(axis=1, keepdims=True)
+    first = arms[np.arange(len(arms)), np.linalg.norm(arms, axis=2).argmax(axis=1)]
+    first -= _dots(first, normals)[:, None] * normals
+    across = arms @ _crossed(normals, first)[:, :, None], arms @ first[:, :, None]
+    order = np.argsort(np.arctan2(*across)[:, :, 0], axis=1, kind="stable")
+    rings = np.take_along_axis(corners, order, axis=1)
+    exact = _normals(points[rings])
+    exact = np.where(_dots(exact, normals)[:, None] > 0.0, exact, normals)
+    return list(zip(exact, rings.tolist(), strict=True))
 
 
 def reduced(corners: Array) -> Array:
