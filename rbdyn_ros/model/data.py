@@ -4,8 +4,6 @@
 from __future__ import annotations
 
 import ctypes
-import math
-from collections.abc import Sequence
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -195,21 +193,8 @@ class _Part:
 
 def _views(model: Model, buffer: NDArray[np.float64]) -> dict[str, NDArray[Any]]:
     """Return every field as a view into the buffer; names of single numbers begin with "_"."""
-    if "data_places" not in model.kept:
-        model.kept["data_places"] = _places(model)
-    of_kind = {"float": buffer, "int": buffer.view(np.int64)}
-    places = model.kept["data_places"]
-    return {name: of_kind[kind][place].reshape(shape) for name, kind, place, shape in places}
-
-
-def _places(model: Model) -> Sequence[tuple[str, str, slice, tuple[int, ...]]]:
-    """Return the name, the element type, the slice of the row and the shape of every field."""
-    places = []
-    for field in DATA_FIELDS:
-        shape, begin = field.shape(vars(model)), model.data_offsets[field.name]
-        name = field.name if shape else f"_{field.name}"
-        places.append((name, field.kind, slice(begin, begin + math.prod(shape)), shape))
-    return places
+    row = buffer.view(model.data_row).reshape(())
+    return {name: row[name] for name in model.data_row.names}
 
 
 def restored(model: Model, buffer: NDArray[np.float64]) -> Data:

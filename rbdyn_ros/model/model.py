@@ -82,6 +82,7 @@ class Model:
         loops: a Model of the joints that close loops, see model/tree/loops.py; None without loops.
         data_offsets: first slot of each field in a Data's row.
         data_slots: length of that row.
+        data_row: the same layout as a dtype; the names of single numbers begin with "_".
         kept: results that functions of the Model compute once and reuse, by name.
     """
 
@@ -432,10 +433,11 @@ def _fill(
     # plain attributes: Python finds them faster than properties
     keep.update({kind: part_numbers(keep[of]) for kind, of in _NUMBERED.items()})
     keep.update(sizes)
-    for field in MODEL_FIELDS:
-        keep[field.name] = frozen(field, arrays[field.name], field.shape(sizes))
+    shapes, offsets, keep["data_row"] = _layout(tuple(sizes.items()))
+    for field, shape in zip(MODEL_FIELDS, shapes, strict=True):
+        keep[field.name] = frozen(field, arrays[field.name], shape)
     keep.update(copied.functions if copied else _registered_functions(m))
-    keep["data_offsets"], keep["data_slots"] = _data_layout(sizes)
+    keep.update(data_offsets=dict(offsets), data_slots=m.data_row.itemsize // 8)
     is_delayed = bool(m.actuator_delay.any())
     m.opt.belong_to(m.not_implicit, "actuators" if m.nu > 0 else "", is_delayed)
 
@@ -471,15 +473,25 @@ def _read_only(name: str) -> ModelError:
     return ModelError(Finding("model-read-only", text, element=name))
 
 
-def _data_layout(sizes: Mapping[str, int]) -> tuple[dict[str, int], int]:
-    """Return the first slot of each field of a Data, a multiple of four, and the row's length."""
-    offsets: dict[str, int] = {}
-    end = 0
+@functools.lru_cache(maxsize=100)  # identification makes many Models with the same sizes
+def _layout(
+    sizes: tuple[tuple[str, int], ...],
+) -> tuple[list[tuple[int, ...]], dict[str, int], np.dtype[Any]]:
+    """Return the shapes of MODEL_FIELDS, and a Model's data_offsets and data_row for some sizes.
+
+    Each field of a Data begins at a multiple of four slots.
+    """
+    known, offsets, end = dict(sizes), dict[str, int](), 0
+    names, formats = [], []
     for field in DATA_FIELDS:
-        offsets[field.name] = offsets[field.inside] if field.inside else end
-        slots = math.prod(field.shape(sizes))
-        end = max(end, offsets[field.name] + (slots + 3) // 4 * 4)
-    return offsets, end
+        shape, begin = field.shape(known), offsets[field.inside] if field.inside else end
+        offsets[field.name] = begin
+        end = max(end, begin + (math.prod(shape) + 3) // 4 * 4)
+        names.append(field.name if shape else f"_{field.name}")
+        formats.append((f"{field.kind}64", shape))
+    at = [8 * begin for begin in offsets.values()]
+    row: Any = {"names": names, "formats": formats, "offsets": at, "itemsize": 8 * end}
+    return [field.shape(known) for field in MODEL_FIELDS], offsets, np.dtype(row)
 
 
 def _loops_model(
