@@ -153,7 +153,7 @@ def _normals(rings: Array) -> Array:
     """Return unit normals: of the largest triangle in the fan from each ring's first corner."""
     arms = rings[:, 1:] - rings[:, :1]
     across = _crossed(arms[:, :-1], arms[:, 1:])
-    largest = across[np.arange(len(rings)), np.linalg.norm(across, axis=2).argmax(axis=1)]
+    largest: Array = across[np.arange(len(rings)), np.linalg.norm(across, axis=2).argmax(axis=1)]
     largest /= np.maximum(np.sqrt(_dots(largest, largest)), 1e-300)[:, None]
     return largest
 
