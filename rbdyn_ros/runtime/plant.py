@@ -112,11 +112,11 @@ class Plant:
         self.faults, self._models, self.m = faults, models, models[0]
 
     def _models_with(self, m: Model, faults: Faults) -> tuple[Model, Model, Model]:
-        """Return the three Models of models_with; ModelError if the specialised step misfits."""
+        """Return the Models of models_with; raise ModelError if the compiled step does not fit."""
         braked = self._shared.dof_held == STANDS
         if self._step_code is None:
             return models_with(m, faults, braked)
-        models = models_with(m.replaced(), faults, braked)  # a copy, so later options do not act
+        models = models_with(m.replaced(), faults, braked)  # a copy, to keep the options
         self._step_code.check(models[0])
         return models
 

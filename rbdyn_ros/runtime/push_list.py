@@ -101,7 +101,7 @@ class PushList:
         return tuple(self._list)
 
     def restore(self, saved: tuple[Push, ...]) -> None:
-        """Send a saved list again; only in a block of `held`. The loop's state has their ends."""
+        """Send a saved list again, in a block of `held`. The state has the ends of wrenches."""
         self._list = list(saved)
         self._post()
 

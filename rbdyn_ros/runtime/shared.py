@@ -101,7 +101,7 @@ FIELDS = (
     Field("edit_trajectory", (NTRAJECTORY,), "as trajectory", "int"),
     Field("edit_fault_words", (NFAULT_WORDS,), "as fault_words", "int"),
     Field("edit_fault_floats", ("nfault",), "as fault_floats"),
-    Field("edit_copies", (), "address of a table with a row a copy: target, source, count", "int"),
+    Field("edit_copies", (), "address of a table, one row per copy: target, source, count", "int"),
     Field("edit_ncopy", (), "rows of the table", "int"),
     # faults
     Field("fault_words", (NFAULT_WORDS,), "", "int"),
@@ -211,7 +211,7 @@ FIELDS = (
     Field("push_inbox_floats", (NPUSH_FLOATS * NPUSH,), ""),
     Field("push_number", (NPUSH,), "0: empty slot", "int"),
     Field("push_until", (NPUSH,), "first tick without the push", "int"),
-    Field("push_newest", (), "highest number read", "int"),
+    Field("push_newest", (), "highest serial number read", "int"),
     Field("push_now", (NPUSH, 6), "force and torque of this tick, world axes"),
     # the state handed over
     Field("state", (NSTATE_WORDS,), "", "int"),
@@ -259,14 +259,14 @@ FIELDS = (
     Field("locked", (), "1: lock-step waits for commands", "int"),
     Field("waiting", (), "1: lock-step is waiting now", "int"),
     Field("performed", (), "number of edits made; acknowledged with the next state", "int"),
-    Field("begun", (), "1: a command or trajectory ever came", "int"),
+    Field("begun", (), "1: a command or trajectory has come", "int"),
     Field("loaded", (), "1: the state was loaded, with the measurement that arrived", "int"),
     # statistics
     Field("ticks", (), "number of ticks made", "int"),
     Field("overruns", (), "ticks that ended after their deadline", "int"),
     Field("latest", (), "worst lateness [ns]", "int"),
     Field("longest", (), "longest work of a tick [ns]", "int"),
-    Field("active", (), "time not halted [ns]", "int"),
+    Field("active", (), "wall time without pauses [ns]", "int"),
     Field("missed", (), "records overwritten while they were read", "int"),
     Field("clamped", (), "ticks in which an effort was clamped", "int"),
     Field("timeouts", (), "lock-step timeouts", "int"),
@@ -287,7 +287,7 @@ FIELDS = (
     Field("stream_every", (NEVERY,), "periods of what Python publishes [ticks]; 0: none", "int"),
     Field("stream_fastest", (), "Python handles larger speeds [rad/s or m/s]"),
     Field("stream_time_base", (), "stamp of tick 0 [ns]", "int"),
-    Field("stream_topics", (), "address of a table with a row a topic", "int"),
+    Field("stream_topics", (), "address of a table with one row per topic", "int"),
     Field("stream_ntopic", (), "rows of the table", "int"),
     Field("stream_scratch", (8,), "for system calls", "int"),
     # work space

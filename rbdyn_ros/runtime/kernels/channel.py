@@ -20,7 +20,7 @@ from rbdyn_ros.runtime.types import GRIP
 
 @kernel
 def pass_commands(s: Shared) -> None:
-    """Put the commands that arrive in this tick in force: write values, arrival, mode and order.
+    """Put the commands that arrive in this tick in force: write their values, arrival and mode.
 
     The loop calls this once in each tick, so commands under way wait while time is paused.
     """
@@ -89,7 +89,7 @@ def _put_in_force(s, k, arrival, mode, values):
 
 @kernel
 def _enter_line(s):
-    """Put the commands sent until this tick on their way; leave out a command that gets lost."""
+    """Put new commands on their way through the channel, unless the channel loses them."""
     slot = s.tick % len(s.line_words)
     words, floats = s.line_words[slot], s.line_floats[slot]
     if s.tick > s.line_start:

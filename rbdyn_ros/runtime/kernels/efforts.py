@@ -309,7 +309,7 @@ def _slow_servos(m, still, s):
 
 @kernel
 def _copy_state(m, d, still, s, moving):
-    """Copy the measured state to the Data for efforts; joints without encoder: the true state."""
+    """Copy the measured (without encoder: true) state to still; velocities: 0 unless `moving`."""
     for n in range(m.nq):
         still.qpos[n] = d.qpos[n]
     for k in range(m.nv):

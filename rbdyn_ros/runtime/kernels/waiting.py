@@ -148,7 +148,7 @@ def _open_letter(s):
             s.inbox_since[k] = s.watch - age
             s.inbox_new[k] = 1
             s.due[k] = s.letter_tick[k]
-            # from the first stamped command on, even a late one, lock-step waits
+            # lock-step waits from the first stamped command on, even if this command is late
             if s.due[k] >= 0 and s.dof_required[k] == 1:
                 s.locked = s.time_mode == LOCKSTEP
 
