@@ -105,7 +105,7 @@ def observe(row):
 
 @intrinsic
 def _call_stage(context, address, m, d):
-    """Call the entry point of a kernel for callers outside Numba, with views as arguments."""
+    """Call a kernel through its entry point for callers outside Numba; m and d are views."""
 
     def generate(context, builder, signature, values):
         call_address(builder, values[0], values[1:], context.get_value_type(types.none))

@@ -227,7 +227,7 @@ class ContactMemory:
         self._each(contact_drive.load, robots, 0.0)
 
     def _each(self, code: Callable[[int], None], robots: Ints, idle: float) -> None:
-        """Call code for the given robots; in lanes without a robot the flag is `idle`."""
+        """Call code for some robots; lanes without a robot get `idle` at the end of grip."""
         first, count = self._step.slots[MEMORY]
         row, width = self._step.slots[ROW][0], self._step.width
         call = ctypes.CFUNCTYPE(None, ctypes.c_int64)(call_plan.code_address(code))

@@ -35,8 +35,8 @@ OF_ACTUATORS = tuple(
     if field.dims[0] == "nu" and not field.derived and field.name != "actuator_dofid"
 )
 
-#: Fields that may differ between robots, each with the kind of part that names in a mapping mean;
-#: an actuator has the name of its joint.
+#: Fields that may differ between robots, and the parts that names in a mapping refer to; an
+#: actuator has the name of its joint.
 FIELDS = {
     "body_mass": "body",
     "body_ipos": "body",

@@ -176,7 +176,7 @@ class Stops:
     ) -> dict[str, Any]:
         """Return the state after a check.
 
-        `switch` or `settle` is 1 if the lane needs such a pass.
+        `switch`: 1 if dofs take other pieces; `settle`: 1 if dofs at rest are solved again.
         """
         if not self.dofs:
             return {}
