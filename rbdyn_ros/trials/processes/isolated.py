@@ -19,7 +19,7 @@ from rbdyn_ros.trials.trial import Trial
 _MIB = 1 << 20
 #: An answer begins with its length, in this number of bytes.
 HEAD = 8
-#: Time after its limit in which the run of a program must end itself [s].
+#: The run of a program must end itself within this time after its time limit [s].
 ENDING = 20.0
 
 
