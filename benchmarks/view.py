@@ -39,7 +39,7 @@ WAYS = {
     "a view without a client": "",
     "a client that draws nothing": "read",
     "a browser that yields": "browse",
-    "a browser that does not": "crowd",
+    "a browser that does not yield": "crowd",
 }
 VIEW = ("view:=true", "view_port:=0")
 SERVES = "view: http://"

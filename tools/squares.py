@@ -42,7 +42,7 @@ ACCELERATION, PERIOD = np.array([1.0, 1.0, 3.0]), 0.01
 
 
 class LoopDriver(drive_square.Driver):  # type: ignore[misc]
-    """The client of the example in a loop instead of a ROS graph."""
+    """The client of the example, which drives a simulation without ROS."""
 
     def __init__(self, m: Model, joints: BaseJoints) -> None:
         self.speed, self.turning = 0.3, 0.6
