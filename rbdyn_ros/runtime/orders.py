@@ -80,7 +80,7 @@ class Orders:
         self._commands = Mailbox(s.command_version, s.command_words, s.command_floats)
 
     def move(self, match: Match) -> None:
-        """Send orders to another row of the loop; `match` matches the dofs of the two Models.
+        """Send orders to another row of shared memory; `match` matches the dofs of both Models.
 
         Call it only while the loop is held.
         """

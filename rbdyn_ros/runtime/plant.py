@@ -160,7 +160,7 @@ class Plant:
         """Continue with a Model that has other objects. Call it only while no loop runs.
 
         Args:
-            s: row in which the loop continues; it is filled.
+            s: memory in which the loop continues; this method fills it.
             base: the Model without payloads; new parts start at its qpos0.
             m: the Model to simulate; check_move has accepted it.
             start: (nq,) position after a reset.

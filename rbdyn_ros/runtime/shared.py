@@ -216,7 +216,7 @@ FIELDS = (
     # the state handed over
     Field("state", (NSTATE_WORDS,), "", "int"),
     Field("tick", (), "ticks since time began", "int", inside="state"),
-    Field("epoch", (), "number of times that time began anew", "int", inside="state"),
+    Field("epoch", (), "number of resets of time and of loaded states", "int", inside="state"),
     Field("paused", (), "", "int", inside="state"),
     Field("fault", (), "joint that diverged or whose drive locked, or -1", "int", inside="state"),
     Field(

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The channel between controller and robot, with faults (delay, jitter, loss); and encoders.
+"""The channel between controller and robot with its faults (delay, jitter, loss); encoders.
 
 Delays are in ticks and random numbers come from noise.py, so equal seeds and commands give equal
 faults. Messages never overtake each other.
@@ -150,7 +150,7 @@ def _delay(s, delay, jitter, purpose):
 
 @kernel
 def measure(m: Model, s: Shared) -> None:
-    """Measure the state in s.row with the encoders, and put the measurement on its way."""
+    """Measure the state in s.row with the encoders, and send the measurement to the controller."""
     tick = s.tick - s.seeded_tick
     for j in range(m.njnt):
         if m.jnt_dofnum[j] != 1:

@@ -146,7 +146,7 @@ def _answer(s):
 
 @kernel
 def _acknowledge(s, ticked):
-    """Acknowledge served requests; their effect is in the state that was just handed over."""
+    """Acknowledge requests whose effect is in the last state; ticked: whether a tick was made."""
     store_release(s.done, EDITS, s.performed)
     store_release(s.done, PAUSE, s.paused)
     if steps_left(s):

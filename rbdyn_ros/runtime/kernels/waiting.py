@@ -161,7 +161,10 @@ def ages_by_wall_clock(s: Shared) -> bool:
 
 @kernel
 def schedule(s: Shared, ticked: bool) -> None:
-    """Set the next deadline; after an overrun, restart the schedule instead of catching up."""
+    """Set the next deadline; after an overrun, restart the schedule instead of catching up.
+
+    ticked: whether the loop has just made a tick.
+    """
     pace = load_acquire(s.asked, PACE)
     finished = steady_clock(s.scratch)
     if ticked:

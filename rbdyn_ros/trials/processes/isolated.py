@@ -89,7 +89,7 @@ def run_isolated(trial: Trial, seed: int, quiet: bool = True, work: Work | None 
 
 @contextlib.contextmanager
 def _sigterm(how: signal.Sigmasks) -> Iterator[None]:
-    """Block or unblock SIGTERM in this thread, and restore it at the end."""
+    """Block or unblock SIGTERM in this thread; restore the signal mask at the end of the block."""
     before = signal.pthread_sigmask(how, {signal.SIGTERM})
     try:
         yield

@@ -146,7 +146,7 @@ def _is_ours(host: str) -> bool:
 
 
 class _Guard:
-    """Replaces `serve` of websockets: it checks each request before it passes it to viser."""
+    """Replaces `serve` of websockets; checks each request before viser gets the request."""
 
     def __init__(self, serve: Callable[..., Any], frames: str) -> None:
         self.serve, self.frames, self.used = serve, frames, False
