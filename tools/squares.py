@@ -78,7 +78,7 @@ class LoopDriver(drive_square.Driver):  # type: ignore[misc]
         return np.array([*qpos[:2], 2.0 * math.atan2(qpos[6], qpos[3])])
 
     def send(self, forward: float, left: float, turn: float) -> None:
-        """Set the twist that the robot follows."""
+        """Set the twist that the robot follows [m/s, m/s, rad/s]."""
         self._target = np.array([forward, left, turn])
 
 

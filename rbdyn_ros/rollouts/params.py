@@ -209,7 +209,7 @@ def _parts(m: Model, name: str, given: Mapping[Any, ArrayLike]) -> list[Columns]
 
 
 def _place(m: Model, name: str, kind: str, part: Any) -> tuple[Ints, str]:
-    """Return an array's rows for a body, joint or actuator, and its name; or raise an error."""
+    """Return an array's rows for a part, and the part's name; raise an error for a wrong part."""
     try:
         number = m.body_id(part) if kind == "body" else m.jnt_id(part)
     except ModelError as error:

@@ -16,8 +16,8 @@ from rbdyn_ros.runtime.types import PER_DOF, Faults
 
 #: Dimensions of fields of Shared that cannot simply be copied, such as mailboxes.
 PACKED = ("ncommandword", "ncommandfloat", "nfault", "nrow", "nstickrow", "ndepth", "nsaved")
-#: Fields of Shared that keep the values of the new row: mailboxes, addresses, and what `prepare`
-#: writes.
+#: Fields of Shared that keep the values of the new row: mailboxes, addresses, and the fields that
+#: `prepare` writes.
 OWN = (
     *("command_version", "push_version", "push_words", "push_floats", "state_version"),
     *(

@@ -184,7 +184,7 @@ def measure(m: Model, s: Shared) -> None:
 
 @kernel
 def _effort_of(m, s, a):
-    """Return what the drive of actuator a reports: its current [A], or its torque [N m]."""
+    """Return the effort that the drive of actuator a reports: current [A] or torque [N m]."""
     current = s.row_act[m.actuator_actadr[a] + CURRENT]
     if s.report_current == 1:
         return current

@@ -218,7 +218,7 @@ def _points(at: BodyPlacement, corners: Sequence[tuple[int, Array]]) -> Array:
 
 
 def _layers_shown(looks: Appearance) -> tuple[str, ...]:
-    """Return the layers to show at first: visuals; and, if they cannot be drawn, others."""
+    """Return the layers to show at first; with collisions or boxes if visuals cannot be drawn."""
     if can_be_drawn(looks.visuals):
         return (VISUALS,)
     beside = (VISUALS,) if looks.visuals else ()
