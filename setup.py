@@ -97,7 +97,7 @@ TEST = [
     "fmpy>=0.3.20",  # runs FMUs
     "jsonschema>=4.0",
     'mujoco>=4.0; python_version >= "3.11"',
-    'mujoco>=3.8; python_version < "3.11"',  # MuJoCo 3.17 is the last for 3.10
+    'mujoco>=3.8; python_version < "3.11"',  # MuJoCo 3.17 is the last for Python 3.10
     "playwright>=1.40",  # drives an installed Chromium and downloads none
     "nbclient>=0.10",
     "nbformat>=5.10",

@@ -116,7 +116,7 @@ class Plant:
         braked = self._shared.dof_held == STANDS
         if self._step_code is None:
             return models_with(m, faults, braked)
-        models = models_with(m.replaced(), faults, braked)  # a copy, to keep the options
+        models = models_with(m.replaced(), faults, braked)  # a copy, as options may change
         self._step_code.check(models[0])
         return models
 
