@@ -3,8 +3,7 @@
 
 The lidar has 16 x 900 rays at 10 Hz, the camera 640 x 480 pixels at 30 Hz.
 
-Each message of `~/stats` is a window of one second. The table has the medians over the windows,
-and the worst lateness of all windows.
+Each message of `~/stats` covers one second. The table has the medians over these seconds.
 """
 
 from __future__ import annotations

@@ -161,10 +161,7 @@ def ages_by_wall_clock(s: Shared) -> bool:
 
 @kernel
 def schedule(s: Shared, ticked: bool) -> None:
-    """Set the next deadline; after an overrun, restart the schedule instead of catching up.
-
-    ticked: whether the loop has just made a tick.
-    """
+    """Set the next deadline; an overrun restarts the schedule. ticked: whether a tick was made."""
     pace = load_acquire(s.asked, PACE)
     finished = steady_clock(s.scratch)
     if ticked:
