@@ -1,16 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 # make sim   simulate a robot behind ROS 2 topics        make sim URDF=my_robot.urdf ARGS="--help"
 # make test  run the tests                               make test ARGS="-k urdf"
-# make setup make .venv; the others do it when needed    make setup PYTHON=python3.12
+# make setup make .venv; other commands do so if needed  make setup PYTHON=python3.12
 #            ROS=jazzy after any command: with ROS 2 Jazzy instead of Kilted, in .venv-jazzy
 # make test-extras  install PyTorch, JAX, pyarrow, Ray and stable-baselines3, and run their tests
 # make test-nightly  run the tests with all robots and the long runs that make test leaves out
 # make test-processors  run the numerical tests as if on other processors
-# make fuzz  feed changed files to all readers        make fuzz SECONDS=600 SEED=1 ARGS=urdf
+# make fuzz  feed randomly changed files to all readers   make fuzz SECONDS=600 SEED=1 ARGS=urdf
 # make affected  run the tests that your change since main reaches    make affected BASE=HEAD~3
 # make check  lint, then make affected without nodes, browsers and pages: before each commit
-# make messages  run the tests and write test/messages.txt, the words of all refusals; with
-#                ARGS=test/view only add the new ones of these tests
+# make messages  run the tests and write all error messages to test/messages.txt; with
+#                ARGS=test/view only add the new messages of these tests
 # make lint  check style, types and imports    make lint ARGS=rbdyn_ros/view
 # make bench measure against MuJoCo and Pinocchio
 # make docs  build the documentation: site/index.html
@@ -24,19 +24,19 @@ RELEASE ?= dist/ros
 ROS = kilted
 # extras of setup.py; TESTS=test-nodes is enough for the tests of `.ci/run jazzy`
 TESTS ?= test,docs
-# one more process of tests than processors, for some of the tests mostly wait
+# one more test process than processors, because some tests mostly wait
 WORKERS ?= $(shell echo $$(($$(getconf _NPROCESSORS_ONLN) + 1)))
 BASE ?= main
 SECONDS ?= 60
 SEED ?= 0
 
-# Nothing of a ROS 2 that is sourced in this shell may reach .venv, which has its own; its wheels
-# bring Fast DDS only. The last one stops them from finding their libraries when Python runs make.
+# A ROS 2 that is sourced in this shell must not reach .venv, which has its own ROS 2 from wheels,
+# with Fast DDS only. If Python runs make, the last variable hides the libraries of these wheels.
 DROP = PYTHONPATH PYTHONHOME AMENT_PREFIX_PATH RMW_IMPLEMENTATION _ROS_WHEELS_BOOTSTRAP_COMPLETE
 ifdef AMENT_PREFIX_PATH
 DROP += LD_LIBRARY_PATH
 endif
-# files that a tutorial saved into the clone are not ours to judge
+# the linters skip files that a tutorial saved into the clone
 CODE = rbdyn_ros benchmarks docs examples launch test tools setup.py
 
 RUN = env $(addprefix -u ,$(DROP))

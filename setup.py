@@ -9,7 +9,7 @@ from setuptools import find_packages, setup
 
 if sys.version_info < (3, 10):  # noqa: UP036 - pip reads python_requires, colcon does not
     found = "{}.{}".format(*sys.version_info[:2])
-    sys.exit(f"rbdyn_ros needs ROS 2 Humble or later, with Python 3.10; this is Python {found}.")
+    sys.exit(f"rbdyn_ros needs Python 3.10 or later, as in ROS 2 Humble; this is Python {found}.")
 
 NAME = "rbdyn_ros"
 SHARE = f"share/{NAME}"
@@ -37,7 +37,7 @@ ROS = [
 KILTED = ["ament-cmake-ros-core"]
 JAZZY = [
     "ament-cmake-ros",
-    # asked for by the CMake files of others, which do not depend on them
+    # CMake files of other packages need these packages without declaring it
     "ament-cmake-gmock",
     "ament-cmake-gtest",
     "ament-cmake-pytest",
@@ -46,7 +46,7 @@ JAZZY = [
 BUILD = [
     "catkin-pkg>=1.0",
     "cmake>=3.20",
-    "empy>=3.3,<4",  # the one of ROS on Debian; the next one takes a third longer
+    "empy>=3.3,<4",  # the version of ROS on Debian; empy 4 takes a third longer
     "lark>=1.1",
     "ninja>=1.10",
     "setuptools>=65",
@@ -56,7 +56,7 @@ JAZZY_WHEELS = [*(f"ros-jazzy-{name}" for name in ROS + JAZZY), *BUILD]
 PLOT = ["matplotlib>=3.6", "pillow>=9.0"]  # pictures and animations
 CONTROL = ["ruckig>=0.14"]  # time-optimal paths
 IDENTIFY = ["rosbags>=0.10", "mcap>=1.5"]  # recordings of ROS
-VIEW = ["viser>=1.1,<1.2"]  # its server is guarded through parts that a release may move
+VIEW = ["viser>=1.1,<1.2"]  # our guard of its server uses internals that a release may change
 RECORD = ["mcap>=1.5", "mcap-ros2-support>=0.5", "rosbags>=0.10"]  # recordings as MCAP
 LEROBOT = ["pyarrow>=14.0", "av>=12.0", *RECORD]  # recordings as a dataset of LeRobot
 TRIALS = ["pyarrow>=14.0", *PLOT, *RECORD]  # tables, plots and recordings of trials
@@ -75,9 +75,9 @@ BOX_TEST = [
     f"{name}; platform_machine == 'x86_64'"
     for name in ("pylibfranka>=0.21", "franky-control>=2.0", "ur-rtde>=1.6")
 ]
-# what the tests of nodes need that `.ci/run jazzy` repeats
+# packages for the node tests that `.ci/run jazzy` repeats
 TEST_NODES = [
-    "pytest>=7.4,<9.2",  # from 9.2 on pytest-xdist 3.8 does not see its groups: test/conftest.py
+    "pytest>=7.4,<9.2",  # pytest-xdist 3.8 finds no groups in pytest 9.2 (test/conftest.py)
     "pytest-xdist>=3.5",
     "hypothesis>=6.80",
     "pin>=3.9",
@@ -93,25 +93,25 @@ TEST = [
     *LEROBOT,
     "onnx>=1.15",  # writes networks
     *(f"{package}; platform_machine == 'x86_64'" for package in DECOMPOSE),
-    "opencv-python-headless>=4.8",  # its model of a lens
+    "opencv-python-headless>=4.8",  # its lens model is compared with ours
     "fmpy>=0.3.20",  # runs FMUs
     "jsonschema>=4.0",
     'mujoco>=4.0; python_version >= "3.11"',
-    'mujoco>=3.8; python_version < "3.11"',  # the last that installs on 3.10 is 3.17
-    "playwright>=1.40",  # drives a Chromium that is there; none is fetched
+    'mujoco>=3.8; python_version < "3.11"',  # MuJoCo 3.17 is the last for Python 3.10
+    "playwright>=1.40",  # drives an installed Chromium and downloads none
     "nbclient>=0.10",
     "nbformat>=5.10",
     "ipykernel>=6.29",
     "colcon-common-extensions>=0.3",
     "import-linter>=2.1",
-    "mypy>=1.10,<2.5",  # the next ones of these two may judge otherwise
+    "mypy>=1.10,<2.5",  # later versions of mypy and ruff may find other errors
     "ruff>=0.17,<0.18",
 ]
 PAGES = sorted(folder.rstrip("/") for folder in glob("docs/**/", recursive=True))
 
 
 def share(folder: str, *patterns: str) -> tuple[str, list[str]]:
-    """Return a folder of the repository as one of the shared folder, with some of its files."""
+    """Return the entry of data_files for the files in a folder that match a pattern."""
     files = (path for pattern in patterns for path in glob(f"{folder}/{pattern}"))
     return f"{SHARE}/{folder}", sorted(files)
 
@@ -148,7 +148,7 @@ setup(
         share("config/scenes", "*"),
         share("config/trials", "*.yaml"),
         share("config/worlds", "*"),
-        # to be built beside ROS 2 from PyPI
+        # sources of messages, to build them next to ROS 2 from PyPI
         share("rbdyn_interfaces", "CMakeLists.txt", "package.xml"),
         share("rbdyn_interfaces/msg", "*.msg"),
         share("rbdyn_interfaces/srv", "*.srv"),
@@ -163,10 +163,10 @@ setup(
         "lxml>=4.9",
         "pyyaml>=5.4",
         "xacro>=2.0",
-        # collision meshes, read only where contact is asked for
+        # to read collision meshes, only for robots with contact
         "trimesh>=4.0",
         "pycollada>=0.7",
-        # the command line: bars of progress, completion in shells
+        # the command line: progress bars, completion in shells
         "tqdm>=4.60",
         "shtab>=1.6",
     ],

@@ -148,7 +148,7 @@ def _fraction(work: int, times: list[float], peak: list[float]) -> float:
 
     Args:
         work: operations in one step of one robot.
-        times: of our runs [us].
+        times: times of our runs [us].
         peak: times of the job that measures the peak [us].
     """
     return 100 * median_ratio(peak, times) * work * NBATCH * NSTEP / flops()

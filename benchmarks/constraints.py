@@ -37,7 +37,7 @@ INTEGRATORS = (
     ("implicit_damping", mujoco.mjtIntegrator.mjINT_EULER, "default / Euler"),
     ("rk4", mujoco.mjtIntegrator.mjINT_RK4, "rk4 / RK4"),
 )
-Integrator = tuple[str, Any, str]  # ours, MuJoCo's, the label
+Integrator = tuple[str, Any, str]  # our name, MuJoCo's name, the label
 Start = tuple[NDArray[np.float64], NDArray[np.float64]]  # qpos, qvel
 
 

@@ -77,7 +77,7 @@ def _robots() -> Iterator[str]:
 def _starts(m: rb.Model, theirs: Any, height: float) -> list[tuple[Array, Array]]:
     """Return pairs of positions from which a robot falls: qpos of our engine and of MuJoCo.
 
-    height: of the base above the floor [m]. Random offsets move the joints off qpos0.
+    height: height of the base above the floor [m]. Random offsets move the joints off qpos0.
     """
     starts = []
     for seed in range(STARTS):

@@ -3,7 +3,7 @@
 
 The lidar has 16 x 900 rays at 10 Hz, the camera 640 x 480 pixels at 30 Hz.
 
-Every second of `~/stats` is one window. Cost is the difference of the medians over the windows.
+Each message of `~/stats` covers one second. The table has the medians over these seconds.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ def _lines(what: str, sensors: str) -> list[str]:
         worst = max(row[3] for row in some)
         rate = sum(row[4] for row in some) / len(some)
         dropped = sum(row[5] for row in some)
-        words = what if heard else "nobody listens"
+        words = what if heard else "no subscriber"
         lines.append(
             f"| {words} | {p50:.0f} us | {p99:.0f} us | {worst:.0f} us | {rate:.1f} | {dropped} |"
         )

@@ -49,7 +49,7 @@ def delta() -> rb.Description:
                 **HINGE)  # fmt: skip
         for n, shift in enumerate((-0.04, 0.04)):
             rod, wrist = f"rod_{i}{n}", f"wrist_{i}{n}"
-            elbow = rb.pose((0.25, shift, 0), (0, np.pi / 2, 0))  # the rod hangs at zero
+            elbow = rb.pose((0.25, shift, 0), (0, np.pi / 2, 0))  # at zero the rod hangs down
             corner = rb.pose(tuple(0.06 * out + shift * side))
             s.body(rod, _bar(0.5))
             s.joint(f"elbow_{i}{n}", "universal", f"arm_{i}", rod, origin=elbow, axis=(0, 1, 0),

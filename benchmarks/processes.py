@@ -158,5 +158,5 @@ def wait_for(condition: Callable[[], object], timeout: float, what: str) -> None
     give_up = time.monotonic() + timeout
     while not condition():
         if time.monotonic() > give_up:
-            raise RuntimeError(f"{what}: it did not happen in {timeout:g} s")
+            raise RuntimeError(f"timeout after {timeout:g} s: {what}")
         time.sleep(0.05)

@@ -188,7 +188,7 @@ def _energy_of_balls(m: rb.Model, d: rb.Data, duration: float, later: float) -> 
 
 
 def _anymal(text: str, contact: rb.Contact, objects: tuple[rb.Object, ...] = ()) -> rb.Model:
-    """Return ANYmal at a height of 2 m without a floor. text: its URDF, objects: the others."""
+    """Return ANYmal at a height of 2 m without a floor. text: its URDF; objects: other bodies."""
     legs = {"LF": (0.03, 0.4), "RF": (-0.03, 0.4), "LH": (0.03, -0.4), "RH": (-0.03, -0.4)}
     start: dict[str, float] = {}
     for leg, (haa, hfe) in legs.items():

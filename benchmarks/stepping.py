@@ -77,7 +77,7 @@ def row(robot: Robot, threads: int) -> str:
 
 
 def touching_row(name: str, make: Callable[[], tuple[rb.Model, Any]], threads: int) -> str:
-    """Return the table row of a scene at rest on the floor. make: returns ours and MuJoCo's."""
+    """Return the table row of a scene at rest on the floor. make() returns both Models."""
     m, model = make()
     qpos, qvel = settled(m, model), np.zeros(m.nv)
     jobs = [_ours(m, NTOUCH, qpos, qvel, threads)]

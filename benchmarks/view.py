@@ -39,7 +39,7 @@ WAYS = {
     "a view without a client": "",
     "a client that draws nothing": "read",
     "a browser that yields": "browse",
-    "a browser that does not": "crowd",
+    "a browser that does not yield": "crowd",
 }
 VIEW = ("view:=true", "view_port:=0")
 SERVES = "view: http://"
@@ -90,7 +90,7 @@ class Watcher(Controller):
 
 
 def node(seconds: float, way: str) -> Turn:
-    """Run the node in one of WAYS, act as its controller for some seconds, return measurements."""
+    """Run the node in one of WAYS and control it for some seconds; return the measurements."""
     view = VIEW if way != next(iter(WAYS)) else ("view:=false",)
     urdf = f"urdf:={path_of('UR5')}"
     with running_node(urdf, "stats_rate:=1.0", *RATES, *view) as process:

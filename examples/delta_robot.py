@@ -30,7 +30,7 @@ def angles(time):
 
 
 def main():
-    # The tree has 21 dofs. Six loops with 18 independent equations leave three freedoms.
+    # The tree has 21 dofs. Six loops with 18 independent equations leave 3 dofs.
     m = rb.load(FILE)
     d, h = rb.make_data(m), m.opt.timestep
     dofs = [m.jnt_dofadr[m.jnt_id(motor)] for motor in MOTORS]

@@ -4,8 +4,8 @@
     python examples/integrators.py [--out FOLDER]
 
 The systems are a double pendulum without friction, the same pendulum with strong damping, and a
-freely tumbling box: on a joint of type floating, and on a joint of type sixdof_fp, whose pose
-follows the exponential of SE(3) of its velocity. An order is the slope of the error of all poses
+freely tumbling box. The box is on a joint of type floating or sixdof_fp; the pose of sixdof_fp
+follows the exponential of its velocity in SE(3). An order is the slope of the error of all poses
 after a second:
 
     order of euler                1.04
@@ -62,7 +62,7 @@ def tumbling(joint):
 
 
 def simulate(system, integrator, timestep, seconds, every):
-    """Return time and energy of every so many steps, and the final poses of the bodies."""
+    """Return time and energy every `every` steps, and the final poses of the bodies."""
     m, qpos, qvel = system
     m.opt.integrator, m.opt.timestep = integrator, timestep
     d, rows = rb.make_data(m), []
@@ -77,7 +77,7 @@ def simulate(system, integrator, timestep, seconds, every):
 
 
 def by_integrator(system, timestep, seconds, every):
-    """Return time and energy of every so many steps for each integrator, by its name."""
+    """Return time and energy every `every` steps, for each integrator by name."""
     return {name: simulate(system, name, timestep, seconds, every)[0] for name in INTEGRATORS}
 
 

@@ -6,7 +6,7 @@ The arm first moves slowly to the start of the motion, including joints that do 
 program stops the arm if it does not follow, and after Ctrl-C:
     python examples/record_motion.py motion.csv recording.csv
     python examples/record_motion.py motion.csv recording.csv --topic joint_trajectory
-The second command moves the simulator by its own servos.
+The second command is for the simulator, whose own servos follow the motion.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ APPROACH_SPEED, APPROACH_TIME = 0.2, 2.0
 AFTERWARDS = 0.3
 #: Allowed distance from the start when the motion begins [rad or m].
 NEAR = 0.1
-#: A moving arm has covered this fraction of the approach after half of its time.
+#: After half the time of the approach, an arm that moves has covered this fraction of the way.
 UNDER_WAY = 0.1
 #: Number of attempts to send the motion, as the first message may be lost while nodes connect.
 TRIES = 2

@@ -3,10 +3,10 @@
 
     python examples/spinning_top.py [--out FOLDER] [--film]
 
-Introduction to Humanoid Robotics, section 6.3.4: an aluminium disk on a shaft, on whose foot act
-a spring, a damper and viscous friction. The rates of precession and nutation of a tilted top are
-the roots of a quadratic equation. In the book the foot slides by a millimetre; this damps the
-nutation and makes the equation cubic:
+Introduction to Humanoid Robotics, section 6.3.4: an aluminium disk on a shaft. A
+spring, a damper and viscous friction act on its foot. The rates of precession and nutation of a
+tilted top are the roots of a quadratic equation. In the book the foot slides by a millimetre; this
+damps the nutation and makes the equation cubic:
 
     [rad/s]               precession  nutation
     steady, foot fixed         2.206     17.88

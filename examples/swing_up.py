@@ -26,7 +26,7 @@ MOTOR = 2.0  # largest torque [N m]
 NSTEP, HORIZON = 20, 400  # timesteps of an action (20 ms), actions of an episode (8 s)
 #: Number of weights of a policy.
 WEIGHTS = 5
-#: Number of robots with the same weights and different starts; the worst one gives the reward.
+#: Number of robots with the same weights and different starts; the worst robot gives the reward.
 STARTS = 8
 
 

@@ -140,7 +140,7 @@ def test_setup_py_refuses_an_old_python():
     )
     assert done.returncode == 1
     assert done.stderr.splitlines() == [
-        "rbdyn_ros needs ROS 2 Humble or later, with Python 3.10; this is Python 3.8."
+        "rbdyn_ros needs Python 3.10 or later, as in ROS 2 Humble; this is Python 3.8."
     ]
 
 

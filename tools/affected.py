@@ -119,7 +119,7 @@ def _texts(nodes: Sequence[ast.AST]) -> Iterator[str]:
 
 
 def _files_of(module: str) -> Iterator[str]:
-    """Yield the file of the longest beginning of a dotted name that is a module, if any."""
+    """Yield the file of the longest prefix of a dotted name that is a module, if there is one."""
     while module:
         file = modules().get(module)
         if file is not None:

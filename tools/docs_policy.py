@@ -63,7 +63,7 @@ class Group:
     """Names with the same rights.
 
     Attributes:
-        rights: rights as in SROS2, such as `publish`; two are separated by a space.
+        rights: rights as in SROS2, such as `publish`; separated by spaces.
         names: topics, services or actions.
         comment: comment above them; may be empty.
     """
@@ -264,7 +264,7 @@ ROLES = (
             Group(
                 "subscribe",
                 ("*robot_description", "/clock", "/_simulators"),
-                "a robot from the topic, the time of another simulator, and the claims of others",
+                "a robot description, and the time and the claims of other simulators",
             ),
             Group("reply", SIMULATOR.change + SIMULATOR.read),
             Group("execute", STEPS + SIMULATED_GRIPS),

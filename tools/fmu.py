@@ -26,7 +26,7 @@ SECONDS = 1.0
 
 
 def main() -> None:
-    """Simulate both, print their largest distance, and draw the angles."""
+    """Simulate by FMU and by rb.step, print the largest difference, and draw the angles."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--out", type=Path, default=PICTURES, metavar="FOLDER")
     folder = parser.parse_args().out

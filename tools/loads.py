@@ -39,10 +39,10 @@ def run(mode: int | None, policy: str, stiffness: float, damping: float) -> Arra
     A force pushes the hand down from FIRST to FIRST + TICKS [ms].
 
     Args:
-        mode: of the command that holds the start, or None for no command.
+        mode: mode of the command that holds the start; None: no command.
         policy: on_timeout of the loop.
-        stiffness: of every joint in the command [N m/rad].
-        damping: of every joint in the command [N m s/rad].
+        stiffness: stiffness of every joint in the command [N m/rad].
+        damping: damping of every joint in the command [N m s/rad].
     """
     m = rb.load_urdf(bundled_robot("seven_dof_arm"))
     settings = LoopSettings(

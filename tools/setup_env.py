@@ -45,7 +45,7 @@ START = 'import os; os.environ.get("RMW_IMPLEMENTATION") and __import__("rbdyn_r
 # Messages of pip when it cannot reach a package index.
 UNREACHABLE = ("NewConnectionError", "ConnectTimeoutError", "NameResolutionError", "ProxyError")
 
-# Variables of a sourced ROS 2, which would put its rclpy and libraries before those of .venv.
+# Variables of a sourced ROS 2, which would put its rclpy and libraries first on the paths.
 # The last variable stops the ROS wheels from setting their library path in a child process.
 ROS_VARIABLES = (
     "AMENT_PREFIX_PATH",

@@ -42,7 +42,7 @@ ACCELERATION, PERIOD = np.array([1.0, 1.0, 3.0]), 0.01
 
 
 class LoopDriver(drive_square.Driver):  # type: ignore[misc]
-    """The client of the example in a loop instead of a ROS graph."""
+    """The client of the example, which drives a simulation without ROS."""
 
     def __init__(self, m: Model, joints: BaseJoints) -> None:
         self.speed, self.turning = 0.3, 0.6
@@ -78,7 +78,7 @@ class LoopDriver(drive_square.Driver):  # type: ignore[misc]
         return np.array([*qpos[:2], 2.0 * math.atan2(qpos[6], qpos[3])])
 
     def send(self, forward: float, left: float, turn: float) -> None:
-        """Set the twist that the robot follows."""
+        """Set the twist that the robot follows [m/s, m/s, rad/s]."""
         self._target = np.array([forward, left, turn])
 
 

@@ -61,7 +61,7 @@ class Batch:
             b.step()
 
     Robots advance side by side in vector registers, with code compiled for the Model, on all
-    cores. The results of a robot are bit for bit those of `s.step(d)` with `s = rb.specialize(m)`,
+    cores. The results of a robot equal `s.step(d)` bit for bit, with `s = rb.specialize(m)`,
     and do not depend on the other robots or the number of threads. Dry friction and limits of
     joints follow the smooth law. Models that cannot be specialised, for example because of closed
     loops or most kinds of contact, run in the engine's own code. They give the bits of `rb.step(m,
@@ -217,8 +217,8 @@ class Batch:
 
         xpos, xmat, xipos, subtree_com, cvel and energy are computed by every call for its robots,
         so writes to them are lost. A computed field that is bound between calls is zero until the
-        next call. Computed fields belong to the new state, while those of mujoco.batch are one
-        timestep behind.
+        next call. Computed fields belong to the new state; in mujoco.batch they are one timestep
+        behind.
 
         Raises:
             ParameterError: the name is unknown, or there is no memory for the array.

@@ -46,11 +46,11 @@ PLAN_FIELDS = {
     "law_memory": "first slot of the law's memory",
     "law_forces": "first slot of the forces of the law",
     "law_time": "slot of the time in the law's memory",
-    "law_time_count": "number of these entries that the law reads",
+    "law_time_count": "1 if the law reads the time, else 0",
     "law_qpos": "first slot of qpos in the law's memory",
-    "law_qpos_count": "number of these entries that the law reads",
+    "law_qpos_count": "number of entries of qpos that the law reads",
     "law_qvel": "first slot of qvel in the law's memory",
-    "law_qvel_count": "number of these entries that the law reads",
+    "law_qvel_count": "number of entries of qvel that the law reads",
     "observers": "number of observers",
 }
 PLAN = np.dtype([(name, np.int64) for name in PLAN_FIELDS])
@@ -105,7 +105,7 @@ def observe(row):
 
 @intrinsic
 def _call_stage(context, address, m, d):
-    """Call the entry point of a kernel for callers outside Numba, with views as arguments."""
+    """Call a kernel through its entry point for callers outside Numba; m and d are views."""
 
     def generate(context, builder, signature, values):
         call_address(builder, values[0], values[1:], context.get_value_type(types.none))

@@ -57,7 +57,7 @@ PLAN_FIELDS = {
     "finish": "",
     "done": "slot of a flag: the forces are found",
     "final": "slot of a flag: the solution of the step is final",
-    "stale": "slot of a flag: the factors belong to other stops",
+    "stale": "slot of a flag: M must be factored for other stops",
     "refused": "slot of a flag: the engine must compute the lane",
     "find_pairs": "address of each function of contact_pairs.py and contact_ground.py, or 0",
     "late_pairs": "",
@@ -81,7 +81,7 @@ PLAN_FIELDS = {
     "subtree_com": "",
     "a": "",
     "grip": "first slot of the memory of friction",
-    "kept": "slot of the address of a robot's row; 0: the thread has one",
+    "kept": "slot of the address of a robot's row; 0: one row per thread",
     "kept_size": "length of a row",
     "engine_slots": "slots of the engine's memory",
     "engine_begin": "address of the engine's function before a step, or 0",
@@ -142,7 +142,7 @@ def advance(row):
 
 @kernel
 def _solve(plan, row, memory):
-    """Solve the step; return a bit for each lane that the engine must compute."""
+    """Solve the step; return a bit mask of the lanes that the engine must compute."""
     width, left = plan.width, _left_by_loops(plan, memory, 0)
     done, final = plan.done * width, plan.final * width
     call_memory(plan.factor, row)

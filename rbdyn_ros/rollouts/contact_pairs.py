@@ -79,7 +79,7 @@ def _place_of(d, listed, number, c):
 
 @kernel
 def _write(d, c, memory, at, width):
-    """Write the columns of a pair from a contact."""
+    """Write the columns of a pair (contact/pairs.py) from contact c."""
     normal, arm = load3(d.contact_normal, c), load3(d.contact_arm2, c)
     tangent, across = axes_of(normal)
     for k in range(3):

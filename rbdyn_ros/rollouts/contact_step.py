@@ -33,12 +33,12 @@ from rbdyn_ros.specialization.functions import FORCES
 from rbdyn_ros.specialization.lanes import compile_lanes
 
 FLAGS = ("done", "final", "stale", "refused")
-#: Additional lane arrays for Models whose contacts compiled loops list, and the functions of the
-#: loops.
+#: Additional arrays in lanes if compiled loops list the contacts of the Model, and the functions
+#: of these loops.
 OF_BODIES = ("left", "looks", "listed_now", "xpos", "xmat", "cvel", "subtree_com", "a")
 ON_FIELDS, ON_PAIRS = ("suspects", "balls", "cells", "ground"), ("near", "near_late")
 FUNCTIONS = ("find_cells", "find_ground", "look_late")
-#: Names of the rows of the engine's memory in a plan.
+#: Fields of the engine's memory whose positions in a row a plan holds.
 IN_ROW = (
     "nstick", "ndropped", "stick_key", "stick_normal", "stick_force", "stick_torque", "stick_qfrc",
 )  # fmt: skip
@@ -227,7 +227,7 @@ class ContactMemory:
         self._each(contact_drive.load, robots, 0.0)
 
     def _each(self, code: Callable[[int], None], robots: Ints, idle: float) -> None:
-        """Call code for the given robots; in lanes without a robot the flag is `idle`."""
+        """Call code for some robots; lanes without a robot get `idle` at the end of grip."""
         first, count = self._step.slots[MEMORY]
         row, width = self._step.slots[ROW][0], self._step.width
         call = ctypes.CFUNCTYPE(None, ctypes.c_int64)(call_plan.code_address(code))

@@ -123,7 +123,7 @@ class Cpu:
         return step_code(m, own, None, given, seen, False), why
 
     def _pieces(self, name: str, places: Ints, memory: Array) -> list[Columns]:
-        """Return some entries of an array as pieces that are views."""
+        """Return entries of an array as views, one for each group of adjacent entries."""
         flat = self._rows(memory)
         pieces = np.split(places, np.flatnonzero(np.diff(places) > 1) + 1)
         return [Columns(name, x, flat[:, x[0] : x[-1] + 1]) for x in pieces if x.size]

@@ -222,7 +222,7 @@ class EngineOfGpu:
                 there[..., ids] = self._gpu.arrays.asarray(here[..., robots])
 
     def settled(self) -> Cpu:
-        """Return the robots on the host, after their friction memory is brought up to date."""
+        """Copy the friction memory from the GPU to the host; return the robots on the host."""
         if MEMORY in self._arrays:
             there, here = self._arrays[MEMORY]
             here[:] = self._gpu.on_host(there)

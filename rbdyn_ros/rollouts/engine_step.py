@@ -55,9 +55,9 @@ class EngineStep:
         width: number of robots that are advanced side by side: 1.
         end: number of slots of a memory.
         addresses: addresses of the functions BEGIN, ADVANCE and OBSERVE.
-        segments: the memory between steps: of friction, closed loops and contacts between bodies;
-            and the counters.
-        places: for each of these fields, its first entry in the memory, and the number of entries.
+        segments: segments of the memory between steps: the friction memory, fields of closed loops
+            and of contacts between bodies, and the counters.
+        places: for each field of this memory, its first entry, and the number of entries.
         slots: first slot and length of each field of Data or Model, and of each input of the law.
 
     Raises:
@@ -147,7 +147,7 @@ class EngineStep:
         return address, row.reshape(-1, 1)
 
     def _make_parts_act(self, table: NDArray[np.int64]) -> None:
-        """Activate parts that the Model may lack, but that robots have by their own values."""
+        """Activate dry friction and springs, which robots may have even if the Model has none."""
         if "dof_frictionloss" in self._moved:
             table[list(SIZES).index("nstop")] += 1
         if "jnt_stiffness" in self._moved:

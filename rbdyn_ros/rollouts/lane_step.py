@@ -61,7 +61,7 @@ class LaneStep:
         self.observe(outputs)
 
     def observe(self, outputs: Collection[str]) -> None:
-        """Make `observe` compute other outputs, in memory after the memory of the step."""
+        """Compile the function OBSERVE for other outputs, stored behind the memory of the step."""
         program = observer_program(self._m, tuple(self._own.items()), outputs)
         address, self._whole = 0, self._lanes
         if program.outputs:

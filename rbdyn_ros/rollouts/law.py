@@ -66,7 +66,7 @@ class RolloutLaw:
 
     @property
     def key(self) -> Any:
-        """The key of the law for a Model and its options, or None for a user function."""
+        """The key under which code with the law is cached, or None for a user function."""
         if isinstance(self.policy, Policy) and type(self.policy) in BUILT_IN:
             return type(self.policy), self.policy.limit, self.width
         return None  # a user function may depend on attributes that change

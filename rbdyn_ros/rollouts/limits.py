@@ -33,8 +33,8 @@ def warn_of_limits(
         qpos: (n, nq) positions of n robots.
         instead: text of the call that has exact limits.
         stacklevel: stack level of the warning, counted from this function.
-        start: (n, nq) or (1, nq), initial positions; a joint that began farther beyond is left
-            out; None: no joint is left out.
+        start: (n, nq) or (1, nq), initial positions; a joint that began farther beyond its
+            limit is left out; None: no joint is left out.
     """
     places, ranges, joints = coordinate_limits(m)
     hard = m.jnt_solref[joints, 0] <= NO_TIME

@@ -15,8 +15,8 @@ from rbdyn_ros.specialization.functions import FUNCTIONS, STATE, Function
 #: Outputs that the step itself computes.
 STEP_OUTPUTS = ("qpos", "qvel", "time", "qfrc_applied")
 
-#: Outputs that are computed from the new state, only for stored rows: for each kernel, in calling
-#: order, the outputs that need it.
+#: For each kernel, in calling order, the outputs that need it. They are computed from the new
+#: state, only for stored rows.
 OBSERVED: dict[Any, tuple[str, ...]] = {
     kinematics: ("xpos", "xmat", "xipos", "subtree_com", "cvel", "energy"),
     com_pos: ("subtree_com", "cvel", "energy"),

@@ -35,8 +35,8 @@ OF_ACTUATORS = tuple(
     if field.dims[0] == "nu" and not field.derived and field.name != "actuator_dofid"
 )
 
-#: Fields that may differ between robots, each with the kind of part that names in a mapping mean;
-#: an actuator has the name of its joint.
+#: Fields that may differ between robots, and the parts that names in a mapping refer to; an
+#: actuator has the name of its joint.
 FIELDS = {
     "body_mass": "body",
     "body_ipos": "body",
@@ -209,7 +209,7 @@ def _parts(m: Model, name: str, given: Mapping[Any, ArrayLike]) -> list[Columns]
 
 
 def _place(m: Model, name: str, kind: str, part: Any) -> tuple[Ints, str]:
-    """Return an array's rows for a body, joint or actuator, and its name; or raise an error."""
+    """Return an array's rows for a part, and the part's name; raise an error for a wrong part."""
     try:
         number = m.body_id(part) if kind == "body" else m.jnt_id(part)
     except ModelError as error:

@@ -18,7 +18,7 @@ from rbdyn_ros.rollouts.driver import BUSY, DONE, OWN_WORDS, STOP, WORDS, compil
 #: then it sleeps.
 TRIES = 500
 
-#: Shortest and longest sleep of a thread that waits for the others [s].
+#: Shortest and longest sleep of a thread that waits for other threads [s].
 SHORT, LONG = 5e-5, 5e-3
 
 #: Function of (thread, shared words, words of the thread) that does a piece of work and returns

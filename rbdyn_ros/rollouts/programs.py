@@ -23,7 +23,7 @@ def step_program(
 ) -> Program:
     """Return the program of a specialised step, with the law, if any, and known forces built in.
 
-    The step is compiled without the law, so that its bits do not depend on the law; the law reuses
+    The step is traced without the law, so that its bits do not depend on the law; the law reuses
     operations of the step.
     """
     symbolic, graph = tuple(own.items()), SymbolGraph()
@@ -51,7 +51,7 @@ def step_program(
 
 
 def _shared_inputs(m: Model, own: Mapping[str, Collection[int]]) -> dict[str, list[int]]:
-    """Return the entries that law and robot share; the law uses the Model's own parameters."""
+    """Return the entries that all robots share; elsewhere the law has the Model's own numbers."""
     found = {}
     for name in OPEN:
         if name not in SYMBOLIC_OPTIONS:

@@ -24,7 +24,7 @@ class Arguments:
         m: the Model.
         qpos: (nbatch or 1, nq), initial positions.
         qvel: (nbatch or 1, nv), initial velocities.
-        ctrl: the given object, an array, or None.
+        ctrl: the given array, or None.
         params: the given parameters, or None.
         policy: the given policy, or None.
         common: the arguments that all robots share, by name.

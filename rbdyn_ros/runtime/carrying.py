@@ -16,8 +16,8 @@ from rbdyn_ros.runtime.types import PER_DOF, Faults
 
 #: Dimensions of fields of Shared that cannot simply be copied, such as mailboxes.
 PACKED = ("ncommandword", "ncommandfloat", "nfault", "nrow", "nstickrow", "ndepth", "nsaved")
-#: Fields of Shared that keep the values of the new row: mailboxes, addresses, and what `prepare`
-#: writes.
+#: Fields of Shared that keep the values of the new row: mailboxes, addresses, and the fields that
+#: `prepare` writes.
 OWN = (
     *("command_version", "push_version", "push_words", "push_floats", "state_version"),
     *(
@@ -37,7 +37,7 @@ OWN = (
 
 
 def carried_faults(faults: Faults, match: Match, of_new: Faults | None) -> Faults:
-    """Return the faults of joints that remain, and of new joints from `of_new`; None: none."""
+    """Return the faults of the new Model; new joints have the faults `of_new`, None: no faults."""
     old, new = match.places["nv"]
     values = {name: getattr(faults, name) for name in Faults.__slots__}
     for name in (*PER_DOF, "stuck"):
@@ -47,7 +47,7 @@ def carried_faults(faults: Faults, match: Match, of_new: Faults | None) -> Fault
 
 
 def carry_shared(old: Shared, new: Shared, match: Match) -> None:
-    """Copy the state of a loop into the row `new` with the new Model, where the loop continues."""
+    """Copy the state of a loop from the row `old` to the row `new`, where the loop continues."""
     fields = [
         field
         for field in shared.FIELDS

@@ -28,7 +28,7 @@ Words = NDArray[np.int64]
 CLOCK_MONOTONIC = 1
 TIMER_ABSTIME = 1
 POLLIN = 1
-#: Number of the system call futex, and of its operations that also work between processes.
+#: Number of the system call futex, and its operations; they also work between processes.
 SYS_FUTEX = {"x86_64": 202, "aarch64": 98}.get(platform.machine(), 98)
 FUTEX_WAIT, FUTEX_WAKE, EVERYONE = 0, 1, 2**31 - 1
 #: PTHREAD_MUTEX_RECURSIVE of Linux.

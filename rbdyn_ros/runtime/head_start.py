@@ -38,7 +38,7 @@ def _end_with_parent() -> None:
 
 @contextlib.contextmanager
 def head_start() -> Iterator[Callable[[], object]]:
-    """Begin to compile the loop in a second process; yield a function that waits for its end.
+    """Begin to compile the loop in a second process; yield a function that waits for that process.
 
     Nothing is done if the loop is on disk already or there is only one processor. If the second
     process fails, this process compiles the loop itself when it needs it. The end of the block

@@ -208,7 +208,7 @@ class Loop:
                 self.readout.move(base)
             finally:
                 s.asked[shared.STOP] = 0
-                # let the loop continue in either row instead of starting again
+                # let the loop continue from its state, in the old or the new row
                 s.loaded[()] = 1
                 self._launch()
 

@@ -22,7 +22,7 @@ import numpy as np
 from rbdyn_ros.arrays import Array
 from rbdyn_ros.runtime.compiled import Words, fence, kernel, load_acquire, store_release
 
-#: Number of times that a reader tries to copy a record before the writer overwrites it.
+#: A reader gives up after so many copies that the writer has overwritten meanwhile.
 TRIES = 8
 
 
@@ -74,7 +74,7 @@ def fetch(
 ) -> int:
     """Copy a record from the mailbox (version, slots, float_slots) into `words` and `floats`.
 
-    `wanted` is the version to copy; 0 means the latest. If it was overwritten, copy the latest.
+    `wanted` is the version to copy; if it is 0 or was overwritten, the latest version is copied.
 
     Returns:
         The copied version; 0 if there is no such record yet; -1 if the writer overwrote the

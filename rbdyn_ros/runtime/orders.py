@@ -80,7 +80,7 @@ class Orders:
         self._commands = Mailbox(s.command_version, s.command_words, s.command_floats)
 
     def move(self, match: Match) -> None:
-        """Continue in another row of the loop, with the dofs of a matched Model.
+        """Send orders to another row of shared memory; `match` matches the dofs of both Models.
 
         Call it only while the loop is held.
         """

@@ -112,11 +112,11 @@ class Plant:
         self.faults, self._models, self.m = faults, models, models[0]
 
     def _models_with(self, m: Model, faults: Faults) -> tuple[Model, Model, Model]:
-        """Return the three Models of models_with; ModelError if the specialised step misfits."""
+        """Return the Models of models_with; raise ModelError if the compiled step does not fit."""
         braked = self._shared.dof_held == STANDS
         if self._step_code is None:
             return models_with(m, faults, braked)
-        models = models_with(m.replaced(), faults, braked)  # a copy, so later options do not act
+        models = models_with(m.replaced(), faults, braked)  # a copy, as options may change
         self._step_code.check(models[0])
         return models
 
@@ -160,7 +160,7 @@ class Plant:
         """Continue with a Model that has other objects. Call it only while no loop runs.
 
         Args:
-            s: row in which the loop continues; it is filled.
+            s: memory in which the loop continues; this method fills it.
             base: the Model without payloads; new parts start at its qpos0.
             m: the Model to simulate; check_move has accepted it.
             start: (nq,) position after a reset.

@@ -34,17 +34,17 @@ HEAD = {
     "closed": "1: the server has ended",
     "refused": "number of refused commands",
     "refused_joint": "joint of the last refused command, or -1",
-    "refused_reason": "why it was refused: 1 mode, 2 joint without commands, 3 number, 4 age",
+    "refused_reason": "reason of this refusal: 1 mode, 2 joint without commands, 3 number, 4 age",
     "names_at": "offset of the names of joints, then of sensor values [bytes]",
     "kinds_at": "offset of the joints' kinds: 1 accepts commands, 0 state only",
     "states_at": "offset of the slots of states",
-    "state_stride": "numbers of a slot",
+    "state_stride": "length of a slot [numbers]",
     "state_depth": "number of slots",
     "commands_at": "offset of the slots of commands",
-    "command_stride": "numbers of a slot",
+    "command_stride": "length of a slot [numbers]",
     "command_depth": "number of slots",
     "values_at": "offset of the slots of sensor values",
-    "value_stride": "numbers of a slot: the tick, then the values",
+    "value_stride": "length of a slot [numbers]: the tick, then the values",
     "value_depth": "number of slots",
     "state_version": "number of the newest state; it is in slot version % depth",
     "command_version": "number of the newest command",
@@ -52,16 +52,16 @@ HEAD = {
 }
 STATE = {
     "tick": "tick of the measurement",
-    "epoch": "number of times that time began anew",
+    "epoch": "number of resets of time and of loaded states",
     "paused": "1: time is paused",
     "fault": "joint of the Model that diverged, or -1",
     "stale": "number of dofs without a command in force",
-    "wall": "when it was written, CLOCK_MONOTONIC [ns]",
+    "wall": "time of writing, CLOCK_MONOTONIC [ns]",
     "time": "simulated time [s], a floating-point number",
 }
 COMMAND = {
     "tick": "tick of the state that the command answers; counts in lock-step",
-    "wall": "when it was written, CLOCK_MONOTONIC [ns]",
+    "wall": "time of writing, CLOCK_MONOTONIC [ns]",
 }
 #: Modes of a joint in a command; -1: no command. See runtime/types.py for the other modes.
 MODES = {"none": -1, "effort": 0, "position": 1, "velocity": 2, "impedance": 3}

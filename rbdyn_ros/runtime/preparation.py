@@ -48,7 +48,7 @@ def prepare(s: Shared, m: Model, given: LoopSettings, period_ns: int, first: Mod
     s.every[()] = 1 if s.time_mode == LOCKSTEP else given.hand_over_every
     s.report_current[()] = given.report_current
     s.seed[()] = given.seed
-    # before the loop begins, readers shall see the pause with which it begins
+    # readers must see whether time starts paused, even before the loop runs
     s.asked[shared.PAUSE] = s.done[shared.PAUSE] = given.start_paused
     s.fault[()] = -1
     j = m.dof_jntid

@@ -46,7 +46,7 @@ class PushList:
         self._box = Mailbox(s.push_version, s.push_words, s.push_floats)
 
     def move(self, bodies: Mapping[int, int]) -> None:
-        """Continue in another row of the loop. Call it only while the loop is held.
+        """Use another row of shared memory. Call it only while the loop is held.
 
         Args:
             bodies: the new number of each body that still exists.
@@ -101,7 +101,7 @@ class PushList:
         return tuple(self._list)
 
     def restore(self, saved: tuple[Push, ...]) -> None:
-        """Send a saved list again; only in a block of `held`. The loop's state has their ends."""
+        """Send a saved list again, in a block of `held`. The state has the ends of wrenches."""
         self._list = list(saved)
         self._post()
 

@@ -56,7 +56,7 @@ class Readout:
         self.move(m)
 
     def move(self, m: Model) -> None:
-        """Read from another row of the loop, with states of another Model, from now on.
+        """Read from another row of shared memory, with states of another Model, from now on.
 
         Call it only while no loop runs and no thread reads.
         """

@@ -40,7 +40,7 @@ class LoopSettings:
         lockstep_dofs: dofs for whose commands each tick waits; None: all actuated dofs.
         lockstep_timeout: time after which a tick stops waiting and time runs freely [s]; 0: never.
         servo_time_constant: time constant of position and velocity servos [s].
-        hand_over_every: number of ticks from one state that is handed over to readers to the next.
+        hand_over_every: period of the states that readers get [ticks].
         seed: seed of all random numbers.
         specialize: whether to compile the timestep for this robot, see StepCode.
         locked: whether lock-step waits for commands from tick 0 on; otherwise from the first

@@ -52,7 +52,7 @@ class LoopState:
         layout: layout of the row.
         row: copy of all its numbers; the properties are views of it.
         tick: number of ticks since time was last reset; a reset counts as a tick.
-        epoch: number of resets of time.
+        epoch: number of resets of time and of loaded states.
         paused: whether time is paused on request.
         fault: the joint whose state diverged or whose drive locked, or -1. With a fault this is
             the last good state.

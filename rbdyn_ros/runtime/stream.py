@@ -137,7 +137,7 @@ class StateStream:
         s.stream_known[:] = s.stream_words
 
     def keep(self, kept: bool = True) -> None:
-        """Keep the last state that was read as the newest on joint_states; False: keep none."""
+        """Keep the state read last as the newest on joint_states; kept=False: keep no state."""
         s = self._shared
         s.stream_kept[()] = kept
         if kept:

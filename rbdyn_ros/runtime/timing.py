@@ -204,8 +204,8 @@ def coarse(counts: Ints) -> dict[int, int]:
 def _worst_after(counts: Ints, worst: float, before: float) -> float:
     """Return the largest value in a window with the histogram `counts`.
 
-    If `worst`, the maximum since the start, exceeds `before`, the maximum before the window, it is
-    the value. Otherwise return the index of the last bin that is not empty.
+    This is `worst`, the maximum since the start, if it exceeds `before`, the maximum before the
+    window; otherwise it is the index of the last bin that is not empty.
     """
     if worst > before:
         return worst

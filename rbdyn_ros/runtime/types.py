@@ -19,7 +19,7 @@ EFFORT, POSITION, VELOCITY, IMPEDANCE, GRIP = range(5)
 
 
 def _set_arrays(order: Any, **dtypes: type) -> None:
-    """Convert the named fields to C-contiguous arrays of these types, for compiled code."""
+    """Convert fields to C-contiguous arrays for compiled code; dtypes: types by field."""
     for name, dtype in dtypes.items():
         value: NDArray[Any] = np.ascontiguousarray(getattr(order, name), dtype)
         object.__setattr__(order, name, value)

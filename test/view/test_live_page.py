@@ -235,7 +235,7 @@ def test_only_one_browser_can_drag_at_a_time(near, told):
         second.drag_node(node, "start", position, position - 0.5)
         second.drag_node(node, "end", position, position - 0.5)
         wait_until(lambda: told, "the refusal")
-        assert told == ["another browser has the hand; wait until it lets go"]
+        assert told == ["another browser is dragging; wait until it lets go"]
         assert loop.all_of("pull")[-1][2] == tuple(position + 0.1)
         first.drag_node(node, "end", position, position)
         wait_until(lambda: not loop.all_of("pull")[-1][2], "the order that ends the pull")

@@ -26,17 +26,17 @@ enum {
   RBDYN_HEAD_CLOSED = 10,  /* 1: the server has ended */
   RBDYN_HEAD_REFUSED = 11,  /* number of refused commands */
   RBDYN_HEAD_REFUSED_JOINT = 12,  /* joint of the last refused command, or -1 */
-  RBDYN_HEAD_REFUSED_REASON = 13,  /* why it was refused: 1 mode, 2 joint without commands, 3 number, 4 age */
+  RBDYN_HEAD_REFUSED_REASON = 13,  /* reason of this refusal: 1 mode, 2 joint without commands, 3 number, 4 age */
   RBDYN_HEAD_NAMES_AT = 14,  /* offset of the names of joints, then of sensor values [bytes] */
   RBDYN_HEAD_KINDS_AT = 15,  /* offset of the joints' kinds: 1 accepts commands, 0 state only */
   RBDYN_HEAD_STATES_AT = 16,  /* offset of the slots of states */
-  RBDYN_HEAD_STATE_STRIDE = 17,  /* numbers of a slot */
+  RBDYN_HEAD_STATE_STRIDE = 17,  /* length of a slot [numbers] */
   RBDYN_HEAD_STATE_DEPTH = 18,  /* number of slots */
   RBDYN_HEAD_COMMANDS_AT = 19,  /* offset of the slots of commands */
-  RBDYN_HEAD_COMMAND_STRIDE = 20,  /* numbers of a slot */
+  RBDYN_HEAD_COMMAND_STRIDE = 20,  /* length of a slot [numbers] */
   RBDYN_HEAD_COMMAND_DEPTH = 21,  /* number of slots */
   RBDYN_HEAD_VALUES_AT = 22,  /* offset of the slots of sensor values */
-  RBDYN_HEAD_VALUE_STRIDE = 23,  /* numbers of a slot: the tick, then the values */
+  RBDYN_HEAD_VALUE_STRIDE = 23,  /* length of a slot [numbers]: the tick, then the values */
   RBDYN_HEAD_VALUE_DEPTH = 24,  /* number of slots */
   RBDYN_HEAD_STATE_VERSION = 40,  /* number of the newest state; it is in slot version % depth */
   RBDYN_HEAD_COMMAND_VERSION = 48,  /* number of the newest command */
@@ -45,17 +45,17 @@ enum {
 
 enum {
   RBDYN_STATE_TICK = 0,  /* tick of the measurement */
-  RBDYN_STATE_EPOCH = 1,  /* number of times that time began anew */
+  RBDYN_STATE_EPOCH = 1,  /* number of resets of time and of loaded states */
   RBDYN_STATE_PAUSED = 2,  /* 1: time is paused */
   RBDYN_STATE_FAULT = 3,  /* joint of the Model that diverged, or -1 */
   RBDYN_STATE_STALE = 4,  /* number of dofs without a command in force */
-  RBDYN_STATE_WALL = 5,  /* when it was written, CLOCK_MONOTONIC [ns] */
+  RBDYN_STATE_WALL = 5,  /* time of writing, CLOCK_MONOTONIC [ns] */
   RBDYN_STATE_TIME = 6,  /* simulated time [s], a floating-point number */
 };
 
 enum {
   RBDYN_COMMAND_TICK = 0,  /* tick of the state that the command answers; counts in lock-step */
-  RBDYN_COMMAND_WALL = 1,  /* when it was written, CLOCK_MONOTONIC [ns] */
+  RBDYN_COMMAND_WALL = 1,  /* time of writing, CLOCK_MONOTONIC [ns] */
 };
 
 enum {

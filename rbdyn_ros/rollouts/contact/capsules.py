@@ -81,7 +81,7 @@ def _lever(ends: Sequence[Place], a: Any, b: Any) -> Objects:
 
 
 def _recall_other_end(ends: Sequence[Place]) -> None:
-    """Give an end that begins a contact the memory of the end that leaves."""
+    """Give an end that touches down the friction memory of the other end if that end lifts off."""
     new = []
     for end, other in (ends, ends[::-1]):
         fresh = where(end["pressed"] > 0.0, 0.0, end["listed"])

@@ -110,7 +110,7 @@ def _jams(shelf: Shelf, graph: SymbolGraph, pairs: Sequence[Pair]) -> Any:
 def _late_contacts(
     m: Model, shelf: Shelf, graph: SymbolGraph, pairs: Sequence[Pair], looks: Any
 ) -> tuple[Any, Any, dict[str, Any]]:
-    """Return 1 or 0 for late contacts, 1 or 0 for late contacts of capsules, and the new state."""
+    """Return whether contacts are late, whether one is of a capsule (1 or 0), and the state."""
     points, dist = law_of_points(shelf, graph, pairs), shelf.get(graph, "dist")
     u, listed = shelf.state(graph, "velocity_now"), shelf.state(graph, "listed_now")
     lines, found = read_lines(shelf.state(graph, "lines"), pairs), graph.constant(0.0)

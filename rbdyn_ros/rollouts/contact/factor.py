@@ -26,7 +26,7 @@ def path_of(m: Model, body: int) -> list[int]:
 
 
 def factor(m: Model, shelf: Shelf, stops: Stops, graph: Any) -> dict[str, Any]:
-    """Write the factors of M with slopes of stops, G, and velocities without contact forces."""
+    """Factor M plus the slopes of stops; compute G, and velocities without contact forces."""
     h, M = m.opt.timestep, shelf.get(graph, "M")
     L = [[0.0] * m.nv for _ in range(m.nv)]
     for k in range(m.nv):

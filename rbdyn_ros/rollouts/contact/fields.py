@@ -48,7 +48,7 @@ AXES, ARM, DIST, ROOM, LISTED, KEY, GROUND = 0, 9, 12, 13, 14, 15, 16
 
 
 def balls(m: Model, d: Any, pairs: Collection[Pair]) -> Objects:
-    """Return "balls" of the state at the start of a step."""
+    """Return "balls" (see BALL) at the start of a step."""
     found: list[Any] = []
     for pair in pairs:
         g, o, body = pair.geom, pair.obstacle, int(m.geom_bodyid[pair.geom])
@@ -63,7 +63,7 @@ def balls(m: Model, d: Any, pairs: Collection[Pair]) -> Objects:
 def ground_below(
     m: Model, shelf: Shelf, graph: SymbolGraph, pairs: Collection[Pair]
 ) -> dict[str, Any]:
-    """Return "ground" for contacts that are like contacts with planes; others get the room -1."""
+    """Return "ground" (see AXES); contacts that are unlike contacts with planes have room -1."""
     cells = shelf.inputs(graph, "cells", CELL * len(pairs)).reshape(-1, CELL)
     spheres = shelf.state(graph, "balls").reshape(-1, BALL)
     com = shelf.state(graph, "subtree_com").reshape(-1, 3)
@@ -130,7 +130,7 @@ class Face:
         return np.array([east, cross(normal, east), normal], object)
 
     def rooms(self) -> tuple[Any, Any]:
-        """Return how far the sphere can move without any contact, and with only this triangle.
+        """Return how far the sphere can move without contact, and touching only this triangle.
 
         Each distance is at most twice the sphere's reach, or -1 if the known heights do not
         suffice.
@@ -142,7 +142,7 @@ class Face:
         return self._if_seen(where(self.dist < 0.0, -1.0, apart)), self._if_seen(touching)
 
     def _distances(self) -> tuple[Any, Any]:
-        """Return lower bounds of the squared distances to any, and to any rising, triangle."""
+        """Return lower bounds of the squared distances to all and to rising triangles."""
         nearest = self.dist * self.dist
         rising = (self._radius + 2.0 * self._reach) * (self._radius + 2.0 * self._reach)
         for r in range(3):

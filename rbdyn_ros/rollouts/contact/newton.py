@@ -270,9 +270,9 @@ def _linear_force(line: LinearForce, way: Any) -> list[Any]:
 def _missed(
     point: dict[str, Any], u: Any, force: list[Any], lagged: Any, listed: Any
 ) -> tuple[Any, Any, Any]:
-    """Return three errors: by the law, by friction bounded by `lagged`, and of `lagged` times mu.
+    """Return three errors: of the force, of the force if `lagged` bounds friction, of `lagged`.
 
-    The first two are errors of the force.
+    The last error is multiplied by mu.
     """
     raw, (wanted, length) = normal_force(point, u), _wanted(point, u)
     presses = where(raw > 0.0, listed, 0.0)

@@ -109,7 +109,7 @@ def _constants(m: Model, tracing: Tracing, d: Any, pair: Pair, place: Place) -> 
 
 
 def _listed(tracing: Tracing, place: Place) -> Any:
-    """Return 1 if a contact is listed: the compiled loop or its gap decides."""
+    """Return 1 if a contact is listed; its gap decides unless the compiled loop has decided."""
     way, dist = tracing.m.opt.timestep * place["leaving"], place["dist"]
     rests = where(largest(dist, abs(way)) < uncompiled(near)(tracing.m), 1.0, 0.0)
     closes = where(dist < 0.0, 1.0, where(dist + way < 0.0, 1.0, rests))

@@ -176,7 +176,7 @@ class Stops:
     ) -> dict[str, Any]:
         """Return the state after a check.
 
-        `switch` or `settle` is 1 if the lane needs such a pass.
+        `switch`: 1 if dofs take other pieces; `settle`: 1 if dofs at rest are solved again.
         """
         if not self.dofs:
             return {}
@@ -211,7 +211,7 @@ class Stops:
 
 
 def _limit(inertia: Any, h: float, beyond: Any, speed: Any, rest: Any) -> tuple[Any, Any, Any]:
-    """Return the push and slope of a limit, and 1 if it holds the dof where it is."""
+    """Return push and slope of a limit exceeded by `beyond`, and 1 if it holds the dof there."""
     rigid, softer, memory = RIGID * inertia / h, SOFTER * inertia / h, largest(rest, 0.0)
     inside = beyond < 0.0
     near, fast = beyond <= AT_LIMIT, h * speed > AT_LIMIT

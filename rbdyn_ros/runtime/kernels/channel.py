@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The channel between controller and robot, with faults (delay, jitter, loss); and encoders.
+"""The channel between controller and robot with its faults (delay, jitter, loss); encoders.
 
 Delays are in ticks and random numbers come from noise.py, so equal seeds and commands give equal
 faults. Messages never overtake each other.
@@ -20,7 +20,7 @@ from rbdyn_ros.runtime.types import GRIP
 
 @kernel
 def pass_commands(s: Shared) -> None:
-    """Put the commands that arrive in this tick in force: write values, arrival, mode and order.
+    """Put the commands that arrive in this tick in force: write their values, arrival and mode.
 
     The loop calls this once in each tick, so commands under way wait while time is paused.
     """
@@ -89,7 +89,7 @@ def _put_in_force(s, k, arrival, mode, values):
 
 @kernel
 def _enter_line(s):
-    """Put the commands sent until this tick on their way; leave out a command that gets lost."""
+    """Put new commands on their way through the channel, unless the channel loses them."""
     slot = s.tick % len(s.line_words)
     words, floats = s.line_words[slot], s.line_floats[slot]
     if s.tick > s.line_start:
@@ -150,7 +150,7 @@ def _delay(s, delay, jitter, purpose):
 
 @kernel
 def measure(m: Model, s: Shared) -> None:
-    """Measure the state in s.row with the encoders, and put the measurement on its way."""
+    """Measure the state in s.row with the encoders, and send the measurement to the controller."""
     tick = s.tick - s.seeded_tick
     for j in range(m.njnt):
         if m.jnt_dofnum[j] != 1:
@@ -184,7 +184,7 @@ def measure(m: Model, s: Shared) -> None:
 
 @kernel
 def _effort_of(m, s, a):
-    """Return what the drive of actuator a reports: its current [A], or its torque [N m]."""
+    """Return the effort that the drive of actuator a reports: current [A] or torque [N m]."""
     current = s.row_act[m.actuator_actadr[a] + CURRENT]
     if s.report_current == 1:
         return current

@@ -146,7 +146,7 @@ def _answer(s):
 
 @kernel
 def _acknowledge(s, ticked):
-    """Acknowledge served requests; their effect is in the state that was just handed over."""
+    """Acknowledge requests whose effect is in the last state; ticked: whether a tick was made."""
     store_release(s.done, EDITS, s.performed)
     store_release(s.done, PAUSE, s.paused)
     if steps_left(s):
@@ -233,7 +233,7 @@ def _stop_locked_drives(m, d):
 
 @kernel
 def _locked(m, d):
-    """Return the first joint with a drive that its closed loops cannot follow, or -1."""
+    """Return the first joint whose drive is locked by closed loops that cannot follow, or -1."""
     for j in range(len(d.drive_locked)):
         if d.drive_locked[j] == 1:
             return j
@@ -242,7 +242,7 @@ def _locked(m, d):
 
 @kernel
 def _owner(m, address, k):
-    """Return the joint of entry k; `address` has the first entry of each joint."""
+    """Return the joint of entry k of qpos_all or qvel_all; address: first entry of each joint."""
     owner = 0
     nearest = -1
     for j in range(m.njnt):

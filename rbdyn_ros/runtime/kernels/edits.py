@@ -121,7 +121,7 @@ def _forget_friction(m, d, s):
 
 @kernel
 def _is_of_moved(m, s, pair):
-    """Return whether one of the two bodies was moved, or the pair does not exist any more."""
+    """Return whether a body of a contact pair was moved, or the pair no longer exists."""
     body1, body2 = bodies_of_pair(m, pair)
     return body1 < 0 or s.edit_moved[body1] == 1 or s.edit_moved[body2] == 1
 

@@ -144,7 +144,7 @@ def _servo_of(s, mode):
 
 @kernel
 def _starts_anew(before, servo):
-    """Return whether a servo starts from the measured motion; before: last kind of its servo."""
+    """Return whether a servo starts from the measured motion; before: the dof's last servo."""
     return before == 0 or (servo != before and servo != _OF_SPEED)
 
 
@@ -159,7 +159,7 @@ def _hold_time(s):
 
 @kernel
 def _current_mode(s, k):
-    """Return the mode of dof k; if its command has expired, count it and return _held_mode."""
+    """Return the mode of dof k; count an expired command, and return _held_mode instead."""
     if s.traj_column[k] >= 0:
         return POSITION
     age = s.watch - s.since[k]
@@ -245,7 +245,7 @@ def _brake(s, k, rate):
 
 @kernel
 def _compute_efforts(m, d, nominal, still, s, serving):
-    """Write the unclamped effort of each dof, without its load."""
+    """Write each dof's unclamped effort without load; serving: whether any dof has a servo."""
     needed = False
     for k in range(m.nv):
         needed |= s.by_dynamics[k] == 1
@@ -309,7 +309,7 @@ def _slow_servos(m, still, s):
 
 @kernel
 def _copy_state(m, d, still, s, moving):
-    """Copy the measured state to the Data for efforts; joints without encoder: the true state."""
+    """Copy the measured (without encoder: true) state to still; velocities: 0 unless `moving`."""
     for n in range(m.nq):
         still.qpos[n] = d.qpos[n]
     for k in range(m.nv):

@@ -105,7 +105,7 @@ def apply_pushes(m: Model, d: Data, s: Shared) -> None:
 
 @kernel
 def _pull(m, d, s, n, i, arm):
-    """Return the force of pull i on body n, at the point `arm` from its centre of mass.
+    """Return the force of pull n on body i, at the point `arm` from its centre of mass.
 
     Call `com_vel` first.
     """
@@ -118,7 +118,7 @@ def _pull(m, d, s, n, i, arm):
 
 @kernel
 def _turn(d, s, n, i):
-    """Return the torque of pull i that rotates body n to its goal. Call `com_vel` first."""
+    """Return the torque of pull n that rotates body i to its goal. Call `com_vel` first."""
     E = mat_mul(_floats9(s, n, GOAL), transposed(load9(d.xmat, i)))
     twice = (E[7] - E[5], E[2] - E[6], E[3] - E[1])  # axis times 2 sin(angle)
     size = np.sqrt(dot3(twice, twice))

@@ -29,9 +29,9 @@ from rbdyn_ros.runtime.compiled import (
 from rbdyn_ros.runtime.mailbox import fetch
 from rbdyn_ros.runtime.shared import SHARED, Shared
 
-#: Number of words of a topic: its function `publish(publisher, message, 0)`, the function's
-#: arguments, and the bytes to which the message points. Then whether its stamp is the stamp of the
-#: measurement, and its period. Last, the offsets of stamps and numbers in the bytes, and the
+#: Number of words of a topic. They are: its function `publish(publisher, message, 0)` with its
+#: arguments; the bytes to which the message points; whether its stamp is the stamp of the
+#: measurement; its period; the counts and offsets of stamps and numbers in the bytes; and the
 #: indices of the numbers in a row.
 NTOPIC = 11
 PUBLISH, PUBLISHER, MESSAGE, BYTES, OF_MEASUREMENT, EVERY = range(6)

@@ -148,7 +148,7 @@ def _open_letter(s):
             s.inbox_since[k] = s.watch - age
             s.inbox_new[k] = 1
             s.due[k] = s.letter_tick[k]
-            # from the first stamped command on, even a late one, lock-step waits
+            # lock-step waits from the first stamped command on, even if this command is late
             if s.due[k] >= 0 and s.dof_required[k] == 1:
                 s.locked = s.time_mode == LOCKSTEP
 
@@ -161,7 +161,7 @@ def ages_by_wall_clock(s: Shared) -> bool:
 
 @kernel
 def schedule(s: Shared, ticked: bool) -> None:
-    """Set the next deadline; after an overrun, restart the schedule instead of catching up."""
+    """Set the next deadline; an overrun restarts the schedule. ticked: whether a tick was made."""
     pace = load_acquire(s.asked, PACE)
     finished = steady_clock(s.scratch)
     if ticked:

@@ -80,7 +80,7 @@ class VariedActuators:
             _refuse(joint, key, given[joint, key], reason, audit)
 
     def _tried(self, place: Place, given: _Given) -> list[float]:
-        """Return test samples in ascending order; if they are allowed, all samples are."""
+        """Return samples in ascending order; if these are allowed, all samples are allowed."""
         distribution = given.distribution
         if isinstance(distribution, Constant | Choice):
             values = getattr(distribution, "values", distribution.range)

@@ -51,10 +51,10 @@ def _number(name: str, doc: str, *, needed: bool = False) -> Key:
 _LOW = _number("low", "smallest sample", needed=True)
 _HIGH = _number("high", "largest sample", needed=True)
 _ENDS = (_number("low", "smallest sample"), _number("high", "largest sample"))
-_NORMAL = (_number("mean", "mean", needed=True), _number("stddev", "not cut off", needed=True))
+_NORMAL = (_number("mean", "mean", needed=True), _number("stddev", "before cut-off", needed=True))
 DISTRIBUTIONS = (
-    Key("uniform", Table("", (_LOW, _HIGH), make=Uniform), "all numbers are as likely"),
-    Key("loguniform", Table("", (_LOW, _HIGH), make=LogUniform), "all magnitudes are as likely"),
+    Key("uniform", Table("", (_LOW, _HIGH), make=Uniform), "all numbers are equally likely"),
+    Key("loguniform", Table("", (_LOW, _HIGH), make=LogUniform), "the logarithm is uniform"),
     Key("normal", Table("", (*_NORMAL, *_ENDS), make=Normal), "cut off below low and above high"),
     Key("choice", List(ANY, "number", least=1), "numbers, one of which is drawn"),
 )
@@ -258,7 +258,7 @@ TRIAL = Table(
         Key("vary", VARY, "numbers of the Model that differ between runs"),
         Key("faults", FAULTS, "faults between controller and robot"),
         Key("measures", MEASURES, "your measures, and `settling_band`, the largest error at rest"),
-        Key("limits", LIMITS, "allowed ranges by measure; one number: the largest"),
+        Key("limits", LIMITS, "allowed range of each measure; a single number is the upper limit"),
         Key("verdict", VERDICT, "how runs decide the verdict", default=Rule()),
         Key("process", PROCESS, "limits of a `python` controller, a node or a command",
             default=Allowance()),

@@ -19,7 +19,7 @@ from rbdyn_ros.trials.trial import Trial
 _MIB = 1 << 20
 #: An answer begins with its length, in this number of bytes.
 HEAD = 8
-#: Time after its limit in which the run of a program must end itself [s].
+#: The run of a program must end itself within this time after its time limit [s].
 ENDING = 20.0
 
 
@@ -89,7 +89,7 @@ def run_isolated(trial: Trial, seed: int, quiet: bool = True, work: Work | None 
 
 @contextlib.contextmanager
 def _sigterm(how: signal.Sigmasks) -> Iterator[None]:
-    """Block or unblock SIGTERM in this thread, and restore it at the end."""
+    """Block or unblock SIGTERM in this thread; restore the signal mask at the end of the block."""
     before = signal.pthread_sigmask(how, {signal.SIGTERM})
     try:
         yield

@@ -14,14 +14,14 @@ from rbdyn_ros.trials.trial import Trial
 MEASURES = {
     "tracking_rms": "root of the mean square of the position errors [rad or m]",
     "tracking_max": "largest position error [rad or m]",
-    "overshoot": "farthest that a joint passes its last target, from its start [rad or m]",
+    "overshoot": "largest overshoot past the last target, seen from the start [rad or m]",
     "settling_time": "time from which all joints stay within settling_band of the last target [s]",
     "effort_rms": "root of the mean square of the efforts [N m or N]",
     "effort_max": "largest effort [N m or N]",
     "effort_ratio": "largest effort as a share of the joint's limit",
     "velocity_ratio": "largest speed as a share of the joint's limit",
     "energy": "integral of |effort times speed| [J]",
-    "beyond_range": "farthest that a joint is outside its position limits [rad or m]",
+    "beyond_range": "largest distance of a joint beyond its position limits [rad or m]",
     "base_height": "lowest height of a floating base [m]",
     "base_tilt": "largest angle between the z axes of a floating base and of the world [rad]",
 }

@@ -18,7 +18,7 @@ Push = Callable[[str, Any, Any, Any, float], str]
 
 
 class Pushes:
-    """A folder that chooses a link and a force, with a button that pushes.
+    """A folder to choose a link and a force, with a button that pushes the link.
 
     Args:
         server: server of the view.

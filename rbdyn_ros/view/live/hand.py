@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 #: Duration of a pull that is not renewed, in wall time [s].
 HELD = 0.25
-#: After a pull of this time while the simulation is paused, the user gets a note [s].
+#: If a pull lasts this long while the simulated time stands still, the user gets a note [s].
 PATIENCE = 1.0
 #: A drag by this share of the robot's size rotates a link by one radian.
 TURN = 0.2
@@ -125,7 +125,7 @@ class Hand:
 
     def _begin(self, link: str, event: Any) -> None:
         if self._grip is not None:
-            tell(self._server, event, "another browser has the hand; wait until it lets go")
+            tell(self._server, event, "another browser is dragging; wait until it lets go")
             return
         if self._instant is not None and self._instant.fault:
             tell(self._server, event, f"{self._instant.fault}; reset the simulation first")

@@ -20,7 +20,7 @@ MOST = 50
 
 
 class OrderHistory:
-    """A Simulated that passes orders on to another and records them.
+    """A Simulated that passes orders on to another Simulated and records them.
 
     Successive orders from the same slider share a line.
 

@@ -99,8 +99,8 @@ class JointSliders:
         if not reason:
             self._release_button: Any = gui.add_button(
                 "Release",
-                hint="stop commanding the joints, or else holding the robot: what held it before, "
-                "other commanders or the timeout policy take over",
+                hint="end the commands of this page; without commands, stop holding the robot. "
+                "Other programs or the timeout policy then control the joints",
             )
             self._release_button.on_click(self._press_release)
         single = {m.jnt_names[one.joint]: one for one in coordinates_of(m, 1.0) if not one.word}

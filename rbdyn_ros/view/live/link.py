@@ -120,7 +120,7 @@ class Cast:
         world: value of Instant.world for this description.
         sees: whether it has lidars, range sensors or cameras.
         start: how the robot is held until its first command; "": it is not held.
-        idle: what its joints do without commands, in words; "": no effort acts on them.
+        idle: text about the joints without commands; "": no effort acts on them.
     """
 
     name: str

@@ -174,7 +174,7 @@ class LiveRobot:
         cast: the robot.
         simulated: the simulation.
         number: number of the robot in the simulation.
-        clock: controls of time, which know the speed of time.
+        clock: the controls of time.
 
     Attributes:
         label: name of the robot in the view.

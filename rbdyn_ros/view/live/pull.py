@@ -154,7 +154,7 @@ class HandSpring:
         return np.concatenate([J[:3], J[3:] + np.cross(J[:3].T, arm).T]), position + arm
 
     def _felt_inertia(self, J: Array, mass: float, load: float, sag: float) -> Array:
-        """Return the inertia (3, 3) that a force or torque in the rows of J (3, nv) would feel.
+        """Return the apparent inertia (3, 3) at a point with the Jacobian J (3, nv).
 
         Args:
             J: linear or angular part of a Jacobian.

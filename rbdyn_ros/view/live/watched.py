@@ -50,7 +50,7 @@ class Pace:
 
 
 def before_start(m: Model, qpos: Array, held: bool) -> Instant:
-    """Return the Instant of a robot at its start qpos (nq,), before its simulation begins."""
+    """Return the Instant before the start at qpos (nq,); held: whether the robot is held."""
     return replace(Instant.still(m, qpos), paused=True, tick=-1, held=held)
 
 

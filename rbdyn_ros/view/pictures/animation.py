@@ -51,8 +51,8 @@ def animate(
 
     Args:
         m: the Model.
-        motion: qpos of every frame (frames, nq); or a Data, which is simulated and then has its
-            last state.
+        motion: qpos of every frame (frames, nq); or a Data, which is simulated and keeps the last
+            state.
         path: output file; replaced if it exists.
         looks: source of the <visual> elements: the file or URDF text of the robot; None: draw each
             body's contact geometries, or a box with its mass and inertia if it has none.

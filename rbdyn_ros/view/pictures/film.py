@@ -18,7 +18,7 @@ COLORS = 256
 
 
 def check_writer(path: Path) -> None:
-    """Raise ParameterError if what writes files with this suffix (.gif, .mp4) is not installed."""
+    """Raise ParameterError if the writer (.gif: Pillow, .mp4: ffmpeg) is not installed."""
     if path.suffix.lower() == ".gif":
         if importlib.util.find_spec("PIL") is None:
             raise missing_extra("Pillow", "camera")

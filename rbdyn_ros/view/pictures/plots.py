@@ -36,7 +36,7 @@ HEAD, LOW_HEAD = 0.85, 0.55  # height of the head with and without titles of col
 DPI = 150.0
 
 TITLES = {"position": "position", "velocity": "velocity", "effort": "effort",
-          "error": "command less position"}  # fmt: skip
+          "error": "command minus position"}  # fmt: skip
 
 
 def draw_run(

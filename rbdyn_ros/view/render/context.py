@@ -15,7 +15,7 @@ INSTALL = 'pip install "rbdyn_ros[camera]"'
 
 
 class OffScreen:
-    """Base of classes that draw in a context of their own, only in the thread that made them.
+    """Base of classes with their own OpenGL context; only the thread that made them may draw.
 
     Close it, or use it in a `with` block: it holds 20 MB of memory or more.
 

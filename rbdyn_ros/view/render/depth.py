@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Draw depths and segmentations: the same as by casting rays, in a fraction of the time.
+"""Draw the depths and segmentations that rays would give, in a fraction of the time.
 
 The shapes are the same as for rays: triangles, and solids with a surface solved for each pixel.
 """

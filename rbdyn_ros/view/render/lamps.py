@@ -46,7 +46,7 @@ class Lighting:
 
     @property
     def gloss(self) -> float:
-        """Brightness of the sun's reflection, relative to that of the renderer's own sun."""
+        """Brightness of the sun's reflection, relative to the renderer's own sun."""
         return float(min(np.max(self.sun / WHITE), 1.0))
 
     def write(self, program: Any) -> None:

@@ -63,7 +63,7 @@ class Marks:
 
     @staticmethod
     def _poses(one: Drawable, segments: Array, color: tuple[float, ...]) -> Iterable[Placed]:
-        """Return a drawable for each segment (2, 3), at its end and with z along the segment."""
+        """Yield `one` at the end of each segment (2, 3), with its z axis along the segment."""
         for start, end in segments:
             way = end - start
             z = way / max(float(np.linalg.norm(way)), 1e-300)

@@ -183,7 +183,7 @@ def _ended() -> RbdynError:
 
 
 def run(pipe: Connection) -> None:
-    """Draw what the other end of a pipe requests, until the pipe closes."""
+    """Draw the pictures that the other end of a pipe requests, until the pipe closes."""
     with contextlib.suppress(EOFError, OSError):
         drawing = _Drawing()
         while True:

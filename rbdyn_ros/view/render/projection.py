@@ -57,7 +57,7 @@ def uniform(matrix: Array) -> bytes:
 
 
 def looking(eye: object, target: object) -> Place:
-    """Return the pose of an upright camera at the point `eye` that points at another, `target`."""
+    """Return the pose of an upright camera at the point `eye` that looks at the point `target`."""
     start, end = finite("eye", eye, (3,)), finite("target", target, (3,))
     forward: Array = end - start
     length = float(np.linalg.norm(forward))

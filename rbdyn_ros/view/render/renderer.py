@@ -40,7 +40,7 @@ SKY = (0.77, 0.84, 0.92, 1.0)
 SHADOW = 2048
 #: Number of samples of a pixel.
 SAMPLES = 4
-#: Half the height that a framing camera sees at a distance of 1 m, and its factor for a margin.
+#: Half the height that a framing camera sees at a distance of 1 m, and the factor of its margin.
 SLOPE, MARGIN = 0.3, 1.1
 #: A framing camera leaves out obstacles wider than this, relative to the size of the robot.
 LARGEST = 2.0

@@ -50,7 +50,7 @@ def creased(vertices: Array, faces: Faces) -> tuple[Array, Faces, NDArray[np.boo
 
 
 def _places(vertices: Array) -> tuple[Ints, Ints]:
-    """Return one vertex for each distinct position, and the position's index of each vertex."""
+    """Return one vertex for each position, and for each vertex the index of its position."""
     low = vertices.min(axis=0)
     cell = SAME_PLACE * float(np.ptp(vertices, axis=0).max()) or 1.0
     x, y, z = np.rint((vertices - low) / cell).astype(np.int64).T  # all below 2^21

@@ -210,7 +210,7 @@ class Scene:
 
 
 def _points(at: BodyPlacement, corners: Sequence[tuple[int, Array]]) -> Array:
-    """Return the `corners` of a robot's parts, which are in the bodies' frames, in the world."""
+    """Return the positions in the world of bodies, lines, and `corners` in the bodies' frames."""
     points = [at.xpos[1:], at.lines.reshape(-1, 3)]
     for body, box in corners:
         points.append(box @ quat_to_mat(at.xquat[body]).T + at.xpos[body])
@@ -218,7 +218,7 @@ def _points(at: BodyPlacement, corners: Sequence[tuple[int, Array]]) -> Array:
 
 
 def _layers_shown(looks: Appearance) -> tuple[str, ...]:
-    """Return the layers to show at first: visuals; and, if they cannot be drawn, others."""
+    """Return the layers to show at first; with collisions or boxes if visuals cannot be drawn."""
     if can_be_drawn(looks.visuals):
         return (VISUALS,)
     beside = (VISUALS,) if looks.visuals else ()

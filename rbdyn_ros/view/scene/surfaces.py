@@ -52,7 +52,7 @@ class TriangleSurface:
         faces: (k, 3) int32 vertex numbers, anticlockwise seen from outside.
         color: red, green, blue and opacity, 0 to 1; None: the shape has no colour.
         texture: name of an image in the mesh file; the image is not opened here. "": no texture.
-        places: (k, 3, 2) image coordinates of the faces' corners; None: they have none.
+        places: (k, 3, 2) image coordinates of the faces' corners, or None.
     """
 
     vertices: NDArray[np.float32]
@@ -100,7 +100,7 @@ def surfaces_of(shape: AnyShape) -> tuple[TriangleSurface, ...]:
         mesh = creation.cylinder(shape.radius, shape.length, sections=ROUND)
     else:
         mesh = creation.capsule(shape.length, shape.radius, count=[ROUND // 2, ROUND])
-    centred = mesh.vertices - mesh.bounds.mean(axis=0)  # some releases of trimesh have no capsules
+    centred = mesh.vertices - mesh.bounds.mean(axis=0)  # trimesh may not centre capsules
     return (_surface(centred, mesh.faces, None),)
 
 

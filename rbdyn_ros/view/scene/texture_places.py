@@ -16,7 +16,7 @@ from rbdyn_ros.view.scene.surfaces import Places, TriangleSurface
 
 
 def places_of(shape: AnyShape, surface: TriangleSurface) -> Places | None:
-    """Return the image coordinates of a surface of a shape; None: a mesh that has none."""
+    """Return the image coordinates of a surface, or None for a mesh without coordinates."""
     if surface.places is not None or not isinstance(shape, Box | Sphere | Cylinder | Capsule):
         return surface.places
     corners = surface.vertices[surface.faces].astype(np.float64)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Convert wrenches to arrows along their central axes, as long as in proportion to the force."""
+"""Convert wrenches to arrows along their central axes, with lengths proportional to the forces."""
 
 import numpy as np
 

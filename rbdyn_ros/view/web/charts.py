@@ -116,7 +116,7 @@ class Quantities:
         self._qposadr, self._dofadr = m.jnt_qposadr[there], m.jnt_dofadr[there]
 
     def row(self, instant: Instant) -> Array:
-        """Return the numbers (width,): positions, velocities, efforts, energies, factor."""
+        """Return a row (width,): positions, velocities, efforts, energies, real-time factor."""
         if math.isfinite(instant.factor):
             self._factor = instant.factor
         potential, kinetic = instant.energy or (0.0, 0.0)

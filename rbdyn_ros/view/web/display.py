@@ -133,7 +133,7 @@ class Display:
 
 
 def force_scale(scene: Scene) -> str:
-    """Return a sentence as HTML: the force of an arrow of a length that is a power of ten [m]."""
+    """Return as HTML the force of an arrow, whose length [m] is a power of ten."""
     longest = WEIGHT_LENGTH * scene.size
     length = 10.0 ** np.floor(np.log10(longest))
     force = length / longest * weight_of(scene.m)

@@ -38,7 +38,7 @@ new MutationObserver(follow).observe(root, {attributes: true});
 dark.addEventListener("change", follow);
 let closed = null;
 new MutationObserver(() => {
-  if (innerWidth > 576) return;  // which a phone says later than it reads this
+  if (innerWidth > 576) return;  // a phone reports its width only after this script has begun
   const handle = document.querySelector('[style*="cursor: pointer"][style*="height: 3.5em"]');
   if (handle && handle !== closed) { closed = handle; handle.click(); }
 }).observe(root, {childList: true, subtree: true});
@@ -146,7 +146,7 @@ def _is_ours(host: str) -> bool:
 
 
 class _Guard:
-    """Replaces `serve` of websockets: it checks each request before it passes it to viser."""
+    """Replaces `serve` of websockets; checks each request before viser gets the request."""
 
     def __init__(self, serve: Callable[..., Any], frames: str) -> None:
         self.serve, self.frames, self.used = serve, frames, False
@@ -158,7 +158,7 @@ class _Guard:
             hosts = request.headers.get_all("Host")
             origins = request.headers.get_all("Origin")
             if len(hosts) > 1 or len(origins) > 1:
-                return connection.respond(HTTPStatus.BAD_REQUEST, "one Host, one Origin\n")
+                return connection.respond(HTTPStatus.BAD_REQUEST, "two Host or Origin headers\n")
             host, origin = (found[0] if found else None for found in (hosts, origins))
             reason = refusal(host, origin, request.path)
             if reason:

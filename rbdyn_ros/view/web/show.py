@@ -154,7 +154,7 @@ def frame_camera(server: "viser.ViserServer", shows: Sequence[Show]) -> None:
 
 
 def fit_page(server: "viser.ViserServer", client: "viser.ClientHandle") -> None:
-    """Move the camera of a browser with an upright page back, once its pose is known.
+    """Move the camera of a browser with an upright page back, once the camera's pose is known.
 
     Before a page reports its camera it may still be loading, and would lose the message.
     """
