@@ -75,7 +75,7 @@ def frame_arrays(tree: Tree) -> Arrays:
     return {
         "frame_bodyid": np.array([place.body for place in places]),
         "frame_pos": np.array([place.pos for place in places]),
-        "frame_quat": np.array([mat_to_quat(place.mat) for place in places]),
+        "frame_quat": mat_to_quat(np.array([place.mat for place in places])),
     }
 
 
