@@ -12,6 +12,7 @@ from rbdyn_ros.description.parts.joint_types import JOINT_SPECS
 from rbdyn_ros.description.parts.types import Mimic
 from support import robots, states, trees
 from support.smooth import with_soft_limits
+from support.systems import once
 
 BODY = rb.shapes.box((0.6, 0.2, 0.3), mass=1.5, at=rb.pose((0.2, 0.1, -0.1)))
 QUARTER = np.pi / 2
@@ -19,38 +20,36 @@ QUARTER = np.pi / 2
 
 @contextmanager
 def registered():
-    """Register the joint types and the motion of some Models for the duration of a block.
-
-    The pitch of specialised_screw changes at zero, so its code has a branch.
-    """
+    """Register the joint types and the motion of some Models for the duration of a block."""
     known = set(JOINT_SPECS)
-
-    def screw(q, qd, p, E, r, S, S_dot):
-        c, s = np.cos(q[0]), np.sin(q[0])
-        E[0, 0], E[0, 1], E[1, 0], E[1, 1] = c, s, -s, c
-        pitch = p[0]
-        if q[0] < 0.0:
-            pitch = 0.5 * p[0]
-        r[2] = pitch * q[0]
-        S[2, 0], S[5, 0] = 1.0, pitch
-
-    rb.register_joint("specialised_screw", parameters=("lead",))(screw)
-
-    def swing(t, q, qd, qdd):
-        q[0], qd[0], qdd[0] = 0.4 * np.sin(3 * t), 1.2 * np.cos(3 * t), -3.6 * np.sin(3 * t)
-
-    def slides(q, qd, p, E, r, S, S_dot):
-        r[0], r[1] = q[0], q[1]
-        S[3, 0], S[4, 1] = 1.0, 1.0
-
-    rb.register_joint("specialised_slides", nv=2, coordinates=("m", "m"))(slides)
-
-    rb.register_motion("specialised_swing")(swing)
+    _register()
     try:
         yield
     finally:
         for name in set(JOINT_SPECS) - known:
             del JOINT_SPECS[name]
+
+
+@once
+def _register():
+    @rb.register_joint("specialised_screw", parameters=("lead",))
+    def screw(q, qd, p, E, r, S, S_dot):
+        c, s = np.cos(q[0]), np.sin(q[0])
+        E[0, 0], E[0, 1], E[1, 0], E[1, 1] = c, s, -s, c
+        pitch = p[0]
+        if q[0] < 0.0:  # the code has a branch
+            pitch = 0.5 * p[0]
+        r[2] = pitch * q[0]
+        S[2, 0], S[5, 0] = 1.0, pitch
+
+    @rb.register_joint("specialised_slides", nv=2, coordinates=("m", "m"))
+    def slides(q, qd, p, E, r, S, S_dot):
+        r[0], r[1] = q[0], q[1]
+        S[3, 0], S[4, 1] = 1.0, 1.0
+
+    @rb.register_motion("specialised_swing")
+    def swing(t, q, qd, qdd):
+        q[0], qd[0], qdd[0] = 0.4 * np.sin(3 * t), 1.2 * np.cos(3 * t), -3.6 * np.sin(3 * t)
 
 
 def library():

@@ -15,6 +15,7 @@ from rbdyn_ros.description.parts.geometries import (
     Sphere,
     Surface,
 )
+from rbdyn_ros.description.parts.joint_types import JOINT_SPECS
 from rbdyn_ros.description.parts.poses import Pose
 from rbdyn_ros.description.parts.types import (
     Description,
@@ -28,6 +29,7 @@ from rbdyn_ros.description.parts.types import (
     Spring,
     Trajectory,
 )
+from rbdyn_ros.model.declared import callbacks
 from support import trees
 
 BRICK = trees.random_inertial(np.random.default_rng(1))
@@ -45,6 +47,27 @@ def swing(t, q, qd, qdd):
     q[0], qd[0], qdd[0] = np.sin(t), np.cos(t), -np.sin(t)
 
 
+def once(register):
+    """Return a function that registers joint types and motions, and compiles them only once.
+
+    Its later calls put the registered functions back, which a test may have replaced or removed.
+    """
+    registries = callbacks.JOINTS, callbacks.MOTIONS, JOINT_SPECS
+    added = []
+
+    def again():
+        if not added:
+            before = [set(names) for names in registries]
+            register()
+            for names, known in zip(registries, before, strict=True):
+                added.append({name: names[name] for name in names.keys() - known})
+        for names, own in zip(registries, added, strict=True):
+            names.update(own)
+
+    return again
+
+
+@once
 def register():
     rb.register_joint("storage_twist", parameters=("lead",))(twist)
     rb.register_motion("storage_swing")(swing)
