@@ -104,9 +104,9 @@ def test_the_engine_finds_exactly_the_overlaps_of_the_linear_program():
 
 
 def leads_out(m, d, p, turn):
-    """Assert that a shift by the depth along the normal separates the boxes, but half does not."""
+    """Assert that a shift by the depth along the normal separates the boxes, half of it not."""
     n = d.contact_normal[0]
-    assert np.abs(d.contact_normal[: d.ncon] - n).max() < 1e-14  # all points have one normal
+    assert np.abs(d.contact_normal[: d.ncon] - n).max() < 1e-14  # the points share a normal
     depth = -d.contact_dist[: d.ncon].min()
     R = turn.as_matrix()
     assert overlap(m, p + (depth + 1e-6) * n, R) < 0.0

@@ -236,7 +236,7 @@ def test_contacts_of_real_robots_match_the_collisions(name, poses):
     for _ in range(poses):
         d.qpos[:] = rb.random_qpos(m, rng)
         rb.forward(m, d)
-        inside = d.contact_dist[: d.ncon] <= 0.0  # others only may begin in the step
+        inside = d.contact_dist[: d.ncon] <= 0.0  # other contacts only may begin within the step
         listed = {tuple(sorted(pair)) for pair in d.contact_geom[: d.ncon][inside].tolist()}
         found = {
             (m.geom_numbers[one.geom1], m.geom_numbers[one.geom2]): one.distance

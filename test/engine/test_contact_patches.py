@@ -110,7 +110,7 @@ def differential_drive(width, track, radius=0.05):
 
 
 @pytest.mark.parametrize("h", [2.5e-4, 1e-3])
-def test_wide_wheels_turn_in_place_about_the_middles_of_their_lines(h):
+def test_wide_wheels_turn_in_place_about_the_middles_of_their_contact_lines(h):
     """A turning wheel of width L touches along a line, of which one point does not slip.
 
     With even pressure, friction brakes each turning line by mu N L / 4. Wheels at a distance T

@@ -70,7 +70,7 @@ def system(seed, constrained):
 
 
 def in_world(d, joint_wrench, body, pose):
-    """Return [moment about the world's origin; force] of a joint wrench that is given in F_s."""
+    """Return [moment about the world's origin; force] of a joint wrench given in the frame F_s."""
     R = d.xmat[body].reshape(3, 3) @ rotation(pose.quat).as_matrix()
     p = d.xpos[body] + d.xmat[body].reshape(3, 3) @ np.array(pose.pos)
     moment, force = R @ joint_wrench[:3], R @ joint_wrench[3:]
@@ -246,7 +246,7 @@ def pendulum(**fields):
 
 
 def held(m):
-    """Return a Data at rest, in which qfrc_applied holds the Model, with joint forces."""
+    """Return a Data at rest with computed joint forces; qfrc_applied holds the Model."""
     d = rb.make_data(m)
     rb.inverse(m, d)
     d.qfrc_applied = d.qfrc_inverse

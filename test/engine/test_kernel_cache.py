@@ -161,7 +161,7 @@ def test_functions_with_the_same_name_have_different_files(tmp_path):
 
 
 def test_cached_files_contain_only_the_names_of_views(monkeypatch):
-    """So a process without a view's module can still read and rewrite the index."""
+    """So a process that has not imported a view's module can still read and rewrite the index."""
     written = pickle.dumps([views.MODEL, views.DATA])
     assert len(written) < 300
     assert pickle.loads(written) == [views.MODEL, views.DATA]

@@ -283,7 +283,7 @@ def test_a_limit_with_a_small_damping_ratio_returns_speed(z, h, accuracy):
     assert -d.qvel[0] / 2.0 == pytest.approx(np.exp(-z / root * held), rel=accuracy)
 
 
-def test_both_limits_of_a_joint_without_play_act():
+def test_both_limits_act_if_the_range_of_a_joint_is_zero():
     m = pendulum(kind="revolute", limit=(0.0, 0.0))
     d = rb.make_data(m)
     for force in (0.0, -3.0 * LOAD):

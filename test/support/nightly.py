@@ -93,7 +93,7 @@ ONE_IN = {
     "engine/test_contact_seams.py::test_shapes_slide_smoothly_over_seams": 3,
     "engine/test_contact_triangle_mesh.py::"
     "test_bodies_slide_over_a_curved_mesh_with_the_right_speed": 4,
-    "engine/test_contact_places.py::test_the_depth_of_a_contact_is_the_distance_that_separates": 3,
+    "engine/test_contact_places.py::test_the_depth_of_a_contact_is_the_distance_that_separates_the_shapes": 3,
     "engine/test_contact_places.py::test_contacts_do_not_depend_on_the_bounding_radius": 3,
     "engine/test_contact_terrain.py::test_a_flat_height_field_acts_as_a_plane": 3,
     "engine/test_one_law.py::test_forces_of_random_systems_balance_and_agree_in_all_functions": 2,
