@@ -60,9 +60,7 @@ def test_solving_by_blocks_agrees_with_numpy(symmetric, empty):
     factor_blocks(m, d, symmetric)
     solve_blocks(m, d, d.skyline_x)
     assert d.skyline_x == pytest.approx(np.linalg.solve(H, f), abs=1e-13)
-    assert d.block_live[5] == (
-        1 if empty else 2
-    )  # number of bodies that share a block with body 5
+    assert d.block_live[5] == (1 if empty else 2)  # bodies that share a block with body 5
 
 
 def test_entries_of_bodies_that_are_not_solved_stay_unchanged():
@@ -94,7 +92,7 @@ def velocity_by_motion(arm):
 @pytest.mark.parametrize("as_point", [True, False])
 @pytest.mark.parametrize("reversed_order", [False, True])
 @pytest.mark.parametrize("symmetric", [False, True])
-def test_the_force_derivatives_of_a_contact_are_added_to_the_blocks_of_both_bodies(
+def test_force_derivatives_of_a_contact_enter_the_blocks_of_both_bodies(
     as_point, reversed_order, symmetric
 ):
     """The blocks get J^T K J, where J gives the velocity of body 2 relative to body 1."""

@@ -256,8 +256,7 @@ def test_contacts_do_not_depend_on_the_bounding_radius(shape, obstacle):
 
 @each_obstacle
 @each_shape
-def test_the_depth_of_a_contact_is_the_distance_that_separates_the_shapes(shape, obstacle):
-    """Moving the body along the normal reduces the depth by the same distance."""
+def test_moving_along_the_normal_reduces_the_depth_by_the_same_distance(shape, obstacle):
     m = scene(SHAPES[shape], OBSTACLES[obstacle])
     deepest = 0.02 if obstacle == "block" else 0.05  # so that no other face is nearer
     seen = 0

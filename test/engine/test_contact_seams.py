@@ -68,8 +68,7 @@ def road(shape, ground, surface=None, speed=0.0):
 def with_triangles(system, ground):
     """Add a flat triangle mesh with many random vertices to a system.
 
-    For other grounds than "triangles" the vertices are float32 in an inclined frame, so the mesh
-    is not quite flat.
+    Except for "triangles", vertices are float32 in an inclined frame, so not quite flat.
     """
     corners = list(itertools.product((-1.0, 1.0), repeat=2))
     points = np.concatenate([np.random.default_rng(4).uniform(-1.0, 1.0, (400, 2)), corners])

@@ -102,7 +102,7 @@ def test_chosen_robots_resets_parameters_forces_and_outputs_have_the_bits_of_a_b
     assert_same_memory(b, g)
 
 
-def test_a_diverged_robot_is_not_given_to_the_engine_again_and_again(gpu):
+def test_a_robot_that_diverges_on_a_gpu_is_marked_as_on_the_cpu(gpu):
     b = rb.Batch(finger(), 8)
     b.qpos[:, 0] = 0.06
     g = copied(b)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Contact in lanes: a Batch moves robots with spheres as feet as rb.step moves each of them."""
+"""Contact in vector lanes: a Batch moves robots with spherical feet as rb.step does."""
 
 import functools
 import re
@@ -375,8 +375,8 @@ def test_the_acceleration_of_any_geometry_starts_a_search_for_late_contacts():
 
 @pytest.mark.parametrize("mass", [1e-3, 2.0, 1e3])
 def test_a_ball_at_rest_carries_its_weight(mass):
-    """The ball rests at the depth 2 g h^2 / 3e4, because each step removes half of the depth with
-    the slope 3e4 m / h.
+    """The ball rests at the depth 2 g h^2 / 3e4: each step removes half of the depth, and the
+    contact exerts 3e4 m / h newtons per m/s.
     """
     m = hopper(mass)
     b = rb.Batch(m, 2)

@@ -46,7 +46,7 @@ def test_result_bits_do_not_depend_on_the_number_of_threads(specialize):
 @needs_robots
 @BOTH
 @pytest.mark.parametrize("rows", [slice(0, 1), slice(3, 12), slice(None, None, -1)])
-def test_result_bits_do_not_depend_on_the_batch(specialize, rows):
+def test_result_bits_do_not_depend_on_the_other_robots_of_a_batch(specialize, rows):
     m = robot("arm")
     expected = rolled(m, specialize=specialize)
     found = rolled(m, rows, specialize=specialize)
@@ -56,7 +56,7 @@ def test_result_bits_do_not_depend_on_the_batch(specialize, rows):
 
 @needs_robots
 @BOTH
-def test_result_bits_do_not_depend_on_the_size_of_pieces(specialize, monkeypatch):
+def test_result_bits_do_not_depend_on_the_size_of_pieces_of_work(specialize, monkeypatch):
     m = robot("arm")
     expected = rolled(m, specialize=specialize)
     # a piece is one step, some steps of a block, or all steps

@@ -13,7 +13,7 @@ import rbdyn_ros as rb
 from rbdyn_ros.engine.compiler import jit
 
 if jit.DISABLED:
-    pytest.skip("the loop is compiled only", allow_module_level=True)
+    pytest.skip("the loop needs compiled code", allow_module_level=True)
 
 from rbdyn_ros.runtime.preparation import servo_times
 from rbdyn_ros.runtime.types import POSITION, VELOCITY, Command, Wrench
@@ -125,7 +125,7 @@ def test_a_rover_drives_a_square_of_two_metres_by_wheel_speeds(start, rover):
 
 @pytest.mark.parametrize("limit", [0.002, 0.02])
 def test_states_name_a_joint_whose_speed_needs_more_than_its_effort_limit(start, limit):
-    """0.002 N m cannot overcome the caster's friction, and 0.02 N m accelerates for over 0.3 s."""
+    """0.002 N m cannot overcome the caster's friction; 0.02 N m takes over 0.3 s to start up."""
     m = TURTLEBOT4.model()
     weak = m.replaced(jnt_effort=np.where(m.jnt_effort == TURTLEBOT4.effort, limit, m.jnt_effort))
     loop = start(weak, **WALKING)

@@ -93,7 +93,8 @@ ONE_IN = {
     "engine/test_contact_seams.py::test_shapes_slide_smoothly_over_seams": 3,
     "engine/test_contact_triangle_mesh.py::"
     "test_bodies_slide_over_a_curved_mesh_with_the_right_speed": 4,
-    "engine/test_contact_places.py::test_the_depth_of_a_contact_is_the_distance_that_separates_the_shapes": 3,
+    "engine/test_contact_places.py::"
+    "test_moving_along_the_normal_reduces_the_depth_by_the_same_distance": 3,
     "engine/test_contact_places.py::test_contacts_do_not_depend_on_the_bounding_radius": 3,
     "engine/test_contact_terrain.py::test_a_flat_height_field_acts_as_a_plane": 3,
     "engine/test_one_law.py::test_forces_of_random_systems_balance_and_agree_in_all_functions": 2,
@@ -184,7 +185,7 @@ LONG = {
     "loading/test_geometry_masses.py::test_masses_agree_with_jacobians": [
         "talos_reduced.urdf",
     ],
-    "rollouts/test_cuda_batch.py::test_a_gpu_has_the_bits_of_the_cpu_for_robots": [
+    "rollouts/test_cuda_batch.py::test_a_gpu_has_the_bits_of_the_cpu_for_real_robots": [
         "processor-Go2",
     ],
     "runtime/test_loaded_servos.py::test_a_rover_drives_a_square_of_two_metres_by_wheel_speeds": [
