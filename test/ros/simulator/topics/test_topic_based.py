@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Messages of topic-based hardware become commands, and the sample configuration fits."""
+"""Messages of topic-based hardware become commands, and the sample's files fit the simulator."""
 
 import math
 from pathlib import Path
