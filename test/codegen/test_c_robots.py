@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Generated C agrees with the engine for real robots and for trees with every joint type.
 
-The states differ from those of the generated test, which is also tested here.
+The states differ from the states in the generated test, which is also tested here.
 """
 
 import re

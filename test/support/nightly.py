@@ -33,8 +33,10 @@ ONE_IN = {
     "specialization/test_traced_joints.py::test_a_traced_step_equals_the_engine": 4,
     "specialization/test_traced_joints.py::test_traced_functions_equal_the_engine": 3,
     "specialization/test_traced_joints.py::test_steps_equal_the_engine_near_a_singularity": 2,
-    "specialization/test_trace_derivatives.py::test_refused_models_have_traced_derivatives": 2,
-    "specialization/test_trace_derivatives.py::test_a_step_of_a_refused_model_has_derivatives": 2,
+    "specialization/test_trace_derivatives.py::"
+    "test_models_that_the_toolbox_refuses_have_traced_derivatives": 2,
+    "specialization/test_trace_derivatives.py::"
+    "test_a_step_of_a_model_that_the_toolbox_refuses_has_derivatives": 2,
     "specialization/test_row_code.py::test_a_step_of_one_robot_equals_the_engine": 3,
     "specialization/test_lanes.py::test_every_lane_has_the_bits_of_one_robot": 4,
     "specialization/test_not_finite.py::test_nan_reaches_the_same_entries_as_in_the_engine": 4,

@@ -162,7 +162,7 @@ def test_efforts_are_limited_and_measures_compare_with_the_limits(tmp_path):
     assert run.measures["velocity_ratio"] > 1.0
 
 
-def test_a_floating_base_has_a_height_and_a_tilt(tmp_path):
+def test_the_measures_of_a_floating_base_are_its_height_and_tilt(tmp_path):
     found = trial(
         tmp_path, floating_base="true", reference=None, start=None, faults=None,
         robot=bundled_robot("seven_dof_arm"), limits="{base_height: {min: -0.1}}",
