@@ -205,6 +205,6 @@ def test_cmake_builds_a_library_and_runs_the_test(ur5, tmp_path):
     assert "100% tests passed" in run("ctest", "--test-dir", build)
 
 
-def test_the_same_robot_gives_the_same_text(ur5):
+def test_the_same_robot_gives_the_same_code(ur5):
     again = code_of(robot("ur5"), *ALL, frames=("tool0",), prefix="ur5")
     assert files(again) == files(ur5)

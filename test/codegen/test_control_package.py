@@ -314,7 +314,7 @@ def test_an_invalid_period_of_simulated_time_does_not_delay_the_end_of_efforts(c
     assert answers[-1] == SILENT
 
 
-def test_a_robot_that_compensates_its_gravity_gets_efforts_without_it(code):
+def test_a_robot_that_compensates_its_gravity_gets_efforts_without_gravity(code):
     pair = Pair(code, "computed_torque", compensates=True)
     for _ in range(20):
         efforts = pair(BENT + 1e-3, np.zeros(pair.m.nv))

@@ -127,7 +127,7 @@ def traced(function, act):
 
 
 @pytest.mark.parametrize("function", [interrupts._Waiting.enter, interrupts._Waiting.leave])
-def test_ctrl_c_at_any_line_of_the_handler_code_is_raised(function):
+def test_ctrl_c_at_any_line_of_the_handler_code_raises_keyboardinterrupt(function):
     lines = []
     traced(function, lines.append)
     assert len(lines) > 3

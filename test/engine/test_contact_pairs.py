@@ -225,7 +225,7 @@ def test_contacts_do_not_depend_on_earlier_poses(solids):
 
 
 @pytest.mark.parametrize(("name", "poses"), [("go2.urdf", 60), ("talos_reduced.urdf", 25)])
-def test_contacts_of_real_robots_match_the_collisions(name, poses):
+def test_contacts_of_real_robots_match_rb_collisions(name, poses):
     """At random poses the pairs in contact are the pairs that rb.collisions lists."""
     contact = rb.Contact(obstacles=())
     m = rb.load_urdf(robots.find(name), contact=contact, strict=False)

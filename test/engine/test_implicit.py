@@ -205,7 +205,7 @@ NO_TREES = {
 
 @each_integrator
 @pytest.mark.parametrize("system", NO_TREES)
-def test_implicit_integrators_refuse_constraints_by_name(system, integrator):
+def test_implicit_integrators_refuse_constraints(system, integrator):
     m = rb.build(NO_TREES[system]())
     with refused(ParameterError, "option-integrator", "integrator", found=integrator):
         m.opt.integrator = integrator

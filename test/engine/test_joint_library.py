@@ -296,7 +296,7 @@ def test_quaternions_keep_unit_length(name):
 
 
 @each_type
-def test_random_positions_are_valid_and_their_rotations_uniform(name):
+def test_random_positions_are_valid_and_their_rotations_are_uniform(name):
     """All positions differ, and their rotations cover the whole sphere."""
     m = one_joint(name, "forward")
     kind = TYPE_OF_NAME[name]

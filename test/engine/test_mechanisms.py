@@ -284,7 +284,7 @@ def test_mechanisms_keep_their_energy_for_a_minute(name, record_property):
     assert drift.ranks == {RANKS[name][0]} or name == "gripper"
 
 
-def test_a_delta_robot_on_springs_moves_for_a_minute(record_property):
+def test_a_delta_robot_on_springs_keeps_its_energy_for_a_minute(record_property):
     m = model("delta", stiffness=10.0)
     d = started(m, qpos=mechanisms.delta_at(m, np.array([0.05, 0.0, -0.5])), speed=1.0)
     drift = Drift(m, d, 60.0)

@@ -266,7 +266,7 @@ def test_a_limit_can_have_any_time_constant_and_damping_ratio(kind):
 
 @pytest.mark.parametrize("z", [0.05, 0.1, 0.3, 0.5])
 @pytest.mark.parametrize(("h", "accuracy"), [(1e-4, 1e-4), (1e-3, 5e-4), (5e-3, 1e-2)])
-def test_a_limit_with_a_small_damping_ratio_returns_speed(z, h, accuracy):
+def test_a_joint_rebounds_from_a_limit_with_a_small_damping_ratio(z, h, accuracy):
     """The speed follows the closed form of a spring and damper that cannot pull.
 
     Source: Schwager, Poeschel, Coefficient of restitution and linear-dashpot model revisited,

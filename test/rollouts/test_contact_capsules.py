@@ -171,7 +171,7 @@ def legged(feet, capsules_of_calves=False):
     return rb.build(system)
 
 
-def test_only_capsules_at_the_ends_of_a_robot_have_points():
+def test_only_capsules_at_the_ends_of_a_robot_have_contact_points_in_lanes():
     m = legged(6)
     found = touching(m)
     assert len(found.planes) == MOST_POINTS

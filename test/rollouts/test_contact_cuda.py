@@ -35,7 +35,7 @@ def assert_same_memory(b, g):
 
 
 @needs_robots
-def test_a_trot_has_the_bits_of_a_batch(gpu):
+def test_a_trot_on_a_gpu_has_the_bits_of_the_cpu(gpu):
     b, phase = batch(shared(), 24)
     g, engine = copied(b), 0
     for n in range(60):
@@ -48,7 +48,7 @@ def test_a_trot_has_the_bits_of_a_batch(gpu):
     assert_same_memory(b, g)
 
 
-def test_a_finger_with_friction_and_a_limit_has_the_bits_of_a_batch(gpu):
+def test_a_finger_with_friction_and_a_limit_has_the_bits_of_the_cpu(gpu):
     b = rb.Batch(finger(dof_frictionloss=np.array([0.0, 0.02])), 9)
     b.qpos[:, 0] = np.linspace(0.02, 0.2, 9)
     g = copied(b)

@@ -327,7 +327,7 @@ def slanted():
 
 @pytest.mark.parametrize("number", [6, pytest.param(16, marks=pytest.mark.nightly)])
 @pytest.mark.parametrize("make", [finger, slanted])
-def test_a_tip_that_touches_and_leaves_steps_as_in_the_engine(make, number):
+def test_a_fingertip_that_lifts_off_steps_as_in_the_engine(make, number):
     m = make()
     b = rb.Batch(m, number)
     b.qpos[:, 0] = np.linspace(0.02, 0.2, number)

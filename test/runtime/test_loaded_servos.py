@@ -471,7 +471,7 @@ def test_runs_of_loaded_wheels_repeat_to_the_last_bit(start):
     assert rows[0] == rows[1]
 
 
-def test_a_loop_with_a_loaded_state_has_its_estimated_loads(start):
+def test_a_loaded_state_restores_the_estimated_loads(start):
     loop = start(TURTLEBOT3.model(), **WALKING)
     drive(loop, TURTLEBOT3, (-3.0, 5.0))
     walk(loop, 100)

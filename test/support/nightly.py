@@ -158,7 +158,7 @@ LONG = {
         "a1", "anymal-kinova",
     ],
     "specialization/test_traced_robots.py::test_coupled_robots_are_traced": ["pr2.urdf-rk4-fixed"],
-    "specialization/programs/test_limbs.py::test_limbs_side_by_side_give_the_same_bits": [
+    "specialization/programs/test_limbs.py::test_limbs_computed_side_by_side_give_the_same_bits": [
         "step-go2.urdf", "mass_matrix-talos_reduced.urdf", "step-talos_reduced.urdf",
     ],
     "specialization/programs/test_limbs.py::test_limbs_of_random_trees_give_the_same_bits": [
@@ -176,7 +176,7 @@ LONG = {
     "engine/test_contact_robots.py::test_robots_fall_on_the_floor_and_stay_above_it": [
         "talos_full_v2.urdf",
     ],
-    "engine/test_contact_pairs.py::test_contacts_of_real_robots_match_the_collisions": [
+    "engine/test_contact_pairs.py::test_contacts_of_real_robots_match_rb_collisions": [
         "talos_reduced.urdf-25",
     ],
     "engine/test_contact_force.py::test_cfrc_contact_and_qfrc_contact_sum_all_contacts": [
@@ -309,7 +309,7 @@ LONG = {
     "description/test_urdf_xacro.py::test_expressions_that_take_too_long_are_refused": [
         "range", "macros",
     ],
-    "rollouts/test_contact_lanes.py::test_a_tip_that_touches_and_leaves_steps_as_in_the_engine": [
+    "rollouts/test_contact_lanes.py::test_a_fingertip_that_lifts_off_steps_as_in_the_engine": [
         "slanted-6",
     ],
     "rollouts/test_lanes_of_pairs.py::test_touching_fingers_step_as_in_the_engine": [
@@ -454,9 +454,9 @@ INSTEAD = {
     "view/test_live_page.py::test_the_button_push_pushes_the_chosen_link":
         "ros/simulator/test_view_node.py::test_buttons_of_the_view_change_the_simulation",
     # larger robots and scenes, for which the same contact law is checked
-    "rollouts/test_contact_cuda.py::test_a_trot_has_the_bits_of_a_batch":
+    "rollouts/test_contact_cuda.py::test_a_trot_on_a_gpu_has_the_bits_of_the_cpu":
         "rollouts/test_contact_cuda.py::"
-        "test_a_finger_with_friction_and_a_limit_has_the_bits_of_a_batch",
+        "test_a_finger_with_friction_and_a_limit_has_the_bits_of_the_cpu",
     "rollouts/test_contact_fields.py::test_a_trot_on_terrain_steps_as_in_the_engine":
         "rollouts/test_contact_fields.py::test_spheres_on_terrain_step_as_in_the_engine",
     "rollouts/test_lanes_of_pairs.py::test_a_robot_that_stands_and_grasps_steps_as_in_the_engine":
@@ -471,7 +471,7 @@ INSTEAD = {
     "test_a_robot_whose_other_geometry_touches_terrain_runs_on_the_engine":
         "rollouts/test_contact_fields.py::"
         "test_a_robot_whose_contact_begins_at_an_edge_runs_on_the_engine",
-    "engine/test_mechanisms.py::test_a_delta_robot_on_springs_moves_for_a_minute":
+    "engine/test_mechanisms.py::test_a_delta_robot_on_springs_keeps_its_energy_for_a_minute":
         "engine/test_mechanisms.py::test_mechanisms_keep_their_energy_for_a_minute",
     "identification/test_fit.py::test_standard_deviations_agree_with_many_recordings":
         "identification/test_real_imperfections.py::"

@@ -191,7 +191,7 @@ def test_every_run_gets_a_new_object_of_a_controller_class(tmp_path):
         assert trials.repeat(kept, seed) == trials.repeat(plain, seed)
 
 
-def test_a_run_with_nan_commands_or_a_diverging_state_has_a_status(tmp_path):
+def test_the_status_of_a_run_reports_nan_commands_and_a_diverging_state(tmp_path):
     nan = "import numpy as np\ndef control(t, qpos, qvel, reference):\n"
     nan += "    return qvel * np.where(t > 0.05, np.nan, 0.0)\n"
     found = trial(tmp_path, nan, controller="{traced: 'policy.py:control'}")
