@@ -85,7 +85,7 @@ def env():
 
 
 def simulated(env, seed, actions, factor=1.0):
-    """Return the states that the engine computes for an episode with the start of `env`."""
+    """Return the engine's states of an episode with the start of `env` and these actions."""
     env.reset(seed=seed)
     m = rb.load_urdf(ROBOT)
     d = rb.make_data(m)

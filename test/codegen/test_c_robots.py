@@ -46,7 +46,7 @@ def robot(name, cache={}):  # noqa: B006 - a Model is read-only
 
 
 def states(m, real):
-    """Yield Data in 3 random states, exact in the C type; the last is beyond joint limits."""
+    """Yield Data in 3 random states, exact in the type `real`; the last is beyond joint limits."""
     for seed in range(3):
         d = rb.make_data(m)
         randomise(m, d, seed)
@@ -64,7 +64,7 @@ def exact(array, real):
 
 
 def by_engine(m, given):
-    """Yield the name of each generated function, the name of its output, the engine's result."""
+    """Yield (function, output, engine's result) for the generated functions in a state `given`."""
     d = rb.make_data(m)
     for name in ("qpos", "qvel", "qacc", "qfrc_applied", "xfrc_applied"):
         setattr(d, name, getattr(given, name))

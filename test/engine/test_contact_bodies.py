@@ -40,7 +40,7 @@ def at(m, places, linear=(0.0, 0.0, 0.0), angular=(0.0, 0.0, 0.0)):
 
 
 def stack(number):
-    """Return the Model and Data of a stack of cubes, which are a little out of line."""
+    """Return the Model and Data of a stack of `number` cubes, which are a little out of line."""
     m = bodies(*[(CUBE, 1.0, None)] * number)
     return m, at(m, [(0.003 * (n % 3), 0.002 * (n % 2), 0.05 + 0.1 * n) for n in range(number)])
 
@@ -514,7 +514,7 @@ def test_a_light_body_carries_a_heavy_body(masses, h):
 
 
 def arms(couple=False):
-    """Return a floating trunk with two arms that clap a free cube, as a Model and its Data."""
+    """Return Model and Data of a trunk whose arms clap a cube; `couple`: one mimics the other."""
     system = rb.SystemBuilder("arms", base="world").floor(-0.4)
     trunk = (0.2, 0.3, 0.4)
     system.body("trunk", rb.shapes.box(trunk, mass=5.0)).geometry("trunk", "trunk", rb.Box(trunk))

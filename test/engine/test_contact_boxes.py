@@ -11,7 +11,7 @@ from rbdyn_ros.engine.contact.points.boxes import box_gap
 
 
 def pair(size, block, mass=1.0, turn=(1.0, 0.0, 0.0, 0.0)):
-    """Return a Model of a free box, and a fixed box `block` with its upper face at z = 0."""
+    """Return a Model of a free box, and of a fixed box of size `block` with its top at z = 0."""
     system = rb.SystemBuilder("pair", base="ground").body("box", rb.shapes.box(size, mass=mass))
     system.joint("free", "floating", "ground", "box").geometry("skin", "box", rb.Box(size))
     origin = rb.Pose((0.0, 0.0, -block[2] / 2), turn)

@@ -130,7 +130,7 @@ CUBES = {
 
 
 def thrown(names, damping):
-    """Return the Data of a scene with the CUBES `names`, which have velocities, after forward."""
+    """Return the Data after forward of a scene with moving CUBES `names`, with joint damping."""
     objects = [
         rb.Object(each, rb.Box((0.2, 0.2, 0.2)), mass=1.0, pose=rb.pose((x, 0.0, z), rpy=rpy))
         for each, (x, z, rpy, _) in CUBES.items()

@@ -27,7 +27,7 @@ FIRST_ORDER = 1e-6
 
 
 def point(obstacle_friction=np.inf, height=0.0, h=SHORT, **surface):
-    """Return a Model of a body of 2 kg whose only contact point is its centre of mass."""
+    """Return a Model of a body of 2 kg, whose only contact point is its com, above a floor."""
     skin = rb.Surface(**({"time_constant": T, "damping_ratio": Z, "friction": 0.5} | surface))
     system = touching.free(touching.POINT, MASS, skin, floor=False)
     m = rb.build(system.floor(height, obstacle_friction))
@@ -238,7 +238,7 @@ def sums(m, d):
 
 
 def fallen(name, seconds=0.32, **more):
-    """Return the Model and Data of a robot that has fallen from 5 cm and still moves."""
+    """Return the Model and Data of a robot `seconds` after its fall from 5 cm has begun."""
     m = rb.load_urdf(robots.find(name), floating_base=True, strict=False, contact=True, **more)
     d = rb.make_data(m)
     d.qvel[3:] = np.random.default_rng(1).uniform(-0.5, 0.5, m.nv - 3)

@@ -12,7 +12,7 @@ ANGLE = 0.3
 
 
 def resting(seconds=0.5, surface=None):
-    """Return the Model and Data of a box that friction holds on a slope."""
+    """Return the Model and Data of a box that friction has held on a slope for `seconds`."""
     turn = Rotation.from_euler("y", ANGLE)
     system = touching.free(touching.CUBE, 2.0, surface, floor=False)
     m = rb.build(system.obstacle("slope", rb.Plane(), origin=rb.pose(rpy=(0, ANGLE, 0))))

@@ -12,7 +12,7 @@ G = touching.G
 
 
 def slope(shape, angle, friction, **surface):
-    """Return a Model of a free body and a plane that slopes down along x."""
+    """Return a Model of a free body and a plane that slopes down along x by an angle [rad]."""
     skin = rb.Surface(friction=friction, **surface)
     system = touching.free(shape, 1.0, skin, floor=False)
     m = rb.build(system.obstacle("slope", rb.Plane(), origin=rb.pose(rpy=(0, angle, 0))))

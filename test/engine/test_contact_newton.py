@@ -339,7 +339,7 @@ def test_derivatives_of_friction_agree_with_finite_differences(e, size):
 
 
 def cup_of_balls(number):
-    """Return the Model and Data of balls above a cup, which can turn about its centre."""
+    """Return the Model and Data of `number` balls above a cup, which can turn about its centre."""
     wall, side = 0.01, 0.12
     system = rb.SystemBuilder("cup", base="world")
     system.body("cup", rb.shapes.box((side, side, side), mass=2.0))

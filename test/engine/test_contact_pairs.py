@@ -124,7 +124,7 @@ def test_swapping_two_bodies_only_reverses_the_normals(zoo):
 
 
 def compared(first, second):
-    """Compare contacts in any order, with opposite normals; return whether there are any."""
+    """Assert equal contacts but for order and signs of normals; return whether there are any."""
     (x, n, dist), (y, k, other) = first, second
     assert len(x) == len(y)
     if len(x) == 0:

@@ -94,7 +94,7 @@ def with_field(system, ground):
 
 
 def slide(m, turn, speed, h, way=0.25, start=-0.13):
-    """Let a body slide over a seam; return the Data and the largest deviation of its velocity.
+    """Let a body slide by `way` [m]; return the Data and the largest deviation of its velocity.
 
     The deviation is relative to the speed. The body starts at its depth of rest.
     """

@@ -129,7 +129,7 @@ REST = -9.81 * 1.35
 
 
 def energies(integrator, seed, seconds):
-    """Return the energy above REST every 0.1 s, after a start at rest in a random pose.
+    """Return the energy above REST every 0.1 s for `seconds`, from rest in a random pose on.
 
     Semi-implicit steps compute velocities between two positions, as a leapfrog method does. So,
     except with rk4, the velocity at qpos is the mean of qvel and the next qvel.

@@ -33,7 +33,7 @@ def double(x):
 
 
 def kernel_of(folder):
-    """Declare a kernel as a new process does; return its result, and whether it was loaded."""
+    """Declare a kernel as a new process does; return its result, and if `folder` had its code."""
     compiled = jit.compile_cached(double, jit.OPTIONS, str(folder))
     return compiled(21), sum(compiled.stats.cache_hits.values()) == 1
 

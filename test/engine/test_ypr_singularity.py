@@ -196,7 +196,7 @@ def test_fast_passes_of_the_singularity_with_long_steps_keep_the_energy(
 
 
 def like_a_ball(q, rates, integrator, steps, **options):
-    """Return the Data of a link on a yaw-pitch-roll and on a ball joint, after some steps."""
+    """Return a link's Data after some steps on a yaw-pitch-roll joint, and on a ball joint."""
     description = trees.auto_tree(1, kinds=("spherical_ypr",), seed=4)
     (joint,) = description.joints
     model = spherical_ypr(q, rates, 0.0)

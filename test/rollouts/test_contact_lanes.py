@@ -52,7 +52,7 @@ def standing(m, height=0.0):
 
 
 def trotting(m, qpos, t, phase):
-    """Return the forces (n, nv) of springs that swing diagonal legs in turn."""
+    """Return the forces (n, nv) at time t of springs that swing diagonal legs in turn."""
     found = np.zeros((len(qpos), m.nv))
     for dofs, shift in zip(legs(m), SIGNS.values(), strict=True):
         turn = 2.0 * np.pi * (2.0 * t + phase + shift)

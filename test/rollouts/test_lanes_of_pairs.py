@@ -41,7 +41,7 @@ def gripper(tips, floor=False):
 
 
 def grasping(b, n, phase):
-    """Return the forces (n, nv) of springs that close and open the fingers and rub the tips."""
+    """Return the forces (nsim, nv) in step n of springs that move the fingers and rub the tips."""
     q, found = b.qpos, np.zeros(b.qvel.shape)
     bend = 0.8 + 0.6 * np.sin(0.03 * n + phase)
     for k, wanted in ((1, bend), (3, -bend)):

@@ -18,7 +18,7 @@ BOTH = pytest.mark.parametrize("specialize", [True, False])
 
 
 def rolled(m, rows=slice(None), **more):
-    """Return the Rollout of some of NBATCH robots, which all have different inputs."""
+    """Return the Rollout of robots `rows` of NBATCH robots, which all have different inputs."""
     qpos, qvel = starts(m, NBATCH)
     mass = m.body_mass * np.random.default_rng(2).uniform(0.8, 1.2, (NBATCH, 1))
     policy = PDGravityPolicy(np.linspace(5.0, 20.0, NBATCH)[rows, None], 1.0)

@@ -25,7 +25,7 @@ SOON = 300
 
 
 def push(loop, body, force, seconds=1e3):
-    """Push a body at its origin by a force [N] in world axes."""
+    """Push a body at its origin by a force [N] in world axes for `seconds`."""
     zero = np.zeros(3)
     loop.orders.push(Wrench(body, zero, np.array(force, float), zero, False, seconds))
 
@@ -81,7 +81,7 @@ def test_wheels_that_slip_on_ice_turn_at_the_commanded_speed(start):
 
 
 def go(loop, rover, side, forward, turn):
-    """Drive 2 m ahead or turn by a right angle; return the states and the dofs of the wheels."""
+    """Drive 2 m at `forward` [m/s] or turn 90 degrees; return the states and the wheels' dofs."""
     speed = np.where(rover.left, forward - turn * side, forward + turn * side) / rover.radius
     wheels = drive(loop, rover, speed)
     states = []

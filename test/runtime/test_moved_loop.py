@@ -68,7 +68,7 @@ def noisy(nv):
 
 
 def set_going(loop, faults=noisy):
-    """Give a loop orders of all kinds, some of which still act afterwards."""
+    """Give a loop faults and orders of all kinds, some of which still act afterwards."""
     loop.plant.set_faults(faults(loop.m.nv))
     loop.orders.command(commanded(np.arange(1), POSITION, position=-0.1))
     walk(loop, 300)  # the cube and the ball lie on the table

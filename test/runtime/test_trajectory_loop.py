@@ -21,7 +21,7 @@ RNG = np.random.default_rng(6)
 
 
 def wild(order, dofs=(0,), times=(0.0, 0.013, 0.1, 0.1205, 0.3)):
-    """Return a trajectory of random positions, velocities and accelerations."""
+    """Return a trajectory of random positions, velocities and accelerations for some dofs."""
     shape = len(times), len(dofs)
     rows = (RNG.uniform(-1, 1, shape), RNG.uniform(-5, 5, shape), RNG.uniform(-50, 50, shape))
     return TrajectoryOrder(np.array(dofs), np.array(times), *rows, order)

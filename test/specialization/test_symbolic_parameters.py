@@ -49,7 +49,7 @@ def loaded(m):
 
 
 def compare_with_model(m, other, symbolic, function="step", least_change=1e-6):
-    """Assert that a Program traced for m gives the results of `other` with its numbers."""
+    """Assert that a Program for m gives the results of `other` with other's symbolic numbers."""
     program = specialised.program_of(m, function, symbolic)
     rows = specialised.random_data(other, 3, seed=22)
     names = [x if isinstance(x, str) else x[0] for x in symbolic]

@@ -129,7 +129,7 @@ with socket.create_connection((sys.argv[1], 30002)) as box:
 
 
 def of_ur(folder, code, duration=1.5, time=300):
-    """Return a trial whose controller sends a script to a box of Universal Robots."""
+    """Return a trial whose controller, a program `code`, sends a script to a UR box."""
     (folder / "sender.py").write_text(code)
     path = folder / "trial.yaml"
     path.write_text(

@@ -18,7 +18,7 @@ from rbdyn_ros.trials.simulation.runs import Run
 
 
 def made(found, values):
-    """Return finished runs of a trial with these values of tracking_max."""
+    """Return finished runs of the trial `found` with these values of tracking_max."""
     name = f"start.position.{joint()}"
     return [
         Run(seed, "finished", "", {name: value, "faults.command_delay": 0.0},

@@ -94,7 +94,7 @@ def ends(pair, fault, ending):
 
 
 def spoil(pair, relay, count, spoilt):
-    """Change `count` states each second until the fault: a slow controller skips states."""
+    """Change `count` states a second by spoilt() until a fault; a slow controller skips some."""
 
     def begin():
         left = [count]
