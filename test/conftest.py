@@ -79,7 +79,7 @@ WAITS = (
     "test_policy_node",
     "test_pick_node",
 )
-#: Share of the computing files that begin before the last group of WAITS.
+#: Share of the files that compute which begins before the last group of WAITS.
 BEGUN = 0.6
 #: Files that compute longest, so none of them may begin last.
 LONGEST = ("test_contact_lanes", "test_lanes_of_pairs", "test_traced_robots")

@@ -210,7 +210,7 @@ def test_the_force_along_a_joint_equals_the_applied_force(seed, constrained):
         compare.close("S^T f", along[alone], tau[alone], 1e-9)
 
 
-# MuJoCo
+# comparison with MuJoCo
 
 
 @pytest.mark.parametrize("base", pairs.BASES)
@@ -232,7 +232,7 @@ def test_cfrc_int_agrees_with_mujoco(name, base):
         compare.close("cfrc_int", d.cfrc_int[1:], t.cfrc_int[1:], 1e-10)
 
 
-# closed forms
+# comparison with closed forms
 
 
 def pendulum(**fields):
@@ -333,7 +333,7 @@ def test_an_unbalanced_rotor_loads_its_bearings():
         )
 
 
-# loops
+# closed loops
 
 
 def test_two_supports_share_the_weight_of_a_beam():

@@ -60,7 +60,7 @@ def test_results_are_finite_at_the_singularity(reversals, sign):
 
 @each_polarity
 def test_close_to_the_singularity_the_axes_stay_independent(reversals):
-    """Closer than SINGULAR, S has the axes at the distance SINGULAR, so its rank is 3."""
+    """Closer than SINGULAR, S has the axes of the distance SINGULAR, so its rank is still 3."""
     m, _ = robot(reversals=reversals)
     for distance in (0.0, 1e-9, -1e-9, 0.5 * SINGULAR, -2.0 * SINGULAR):
         q = np.array([0.4, QUARTER - distance, -0.7])

@@ -178,7 +178,7 @@ def test_joints_with_friction_step_in_lanes_as_in_the_engine(integrator):
 
 @needs_robots
 def test_a_foot_with_two_solutions_of_coulombs_law_has_the_solution_of_the_engine():
-    """With 0.8 |G_tn| > G_nn Coulomb's law has two solutions: the leg stands, or it lifts off.
+    """If the inverse inertia G has 0.8 |G_tn| > G_nn, the leg can stand, or it can lift off.
 
     In the engine the friction of the last step keeps a foot on the ground during the search for
     its normal force. Lanes without this friction lifted two of the feet.

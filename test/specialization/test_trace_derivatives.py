@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Derivatives of traces agree with differences, and those of the dynamics with the toolbox.
+"""Derivatives of traces agree with differences, and derivatives of the dynamics with the toolbox.
 
 Programs are evaluated operation by operation, without a code generator. The toolbox differentiates
-in closed form, but refuses some Models and has no derivatives of timesteps. These are compared
-with differences of order eight along the coordinates of qvel.
+in closed form, but refuses some Models and has no derivatives of timesteps. Both are compared with
+differences of order eight along the coordinates of qvel.
 
 The tolerance against the toolbox is 1e-13 of the largest entry, or 64 nv cond(M) eps if that is
 more, because M^-1 amplifies rounding by cond(M). Against differences it is 1e-11, which is 100 eps

@@ -380,7 +380,7 @@ KINDS = {
     "inverse_dynamics": GetInverseDynamics,
     "computed_torque": GetComputedTorque,
 }
-#: Codes of refusals that both nodes give, and that only the arm controller gives.
+#: Codes of refusals of simulator and arm controller, and of the arm controller only.
 QUERY, ARM = "dynamics-query", "arm-query"
 AT = {"name": TWO, "position": [0.0, 0.0], "use_current_state": False}
 LONG = "joint '\\x07\\n" + "x" * 98 + "...'"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Declared parameters of both nodes have types, defaults and ranges."""
+"""Declared parameters of simulator and arm controller have types, defaults and ranges."""
 
 import math
 
