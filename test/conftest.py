@@ -79,7 +79,7 @@ WAITS = (
     "test_policy_node",
     "test_pick_node",
 )
-#: Share of the computing files that begin before the last group of WAITS.
+#: Share of the files that compute which begins before the last group of WAITS.
 BEGUN = 0.6
 #: Files that compute longest, so none of them may begin last.
 LONGEST = ("test_contact_lanes", "test_lanes_of_pairs", "test_traced_robots")
@@ -110,7 +110,7 @@ def _turns(paths):
     computes = list(dict.fromkeys(_group(path) for path in computes))
     computes = [group for group in computes if group not in {"on time", *WAITS}]
     places = {group: k for k, group in enumerate(computes)} | {"on time": -1.0}
-    first = sum(_is_plain(path) for path in paths) / 2  # then the loop is compiled
+    first = sum(_is_plain(path) for path in paths) / 2  # by then the loop is compiled
     last = max(BEGUN * len(computes), first)
     gap = (last - first) / (len(WAITS) - 1)
     return places | {group: first + k * gap - 0.5 for k, group in enumerate(WAITS)}
@@ -211,7 +211,7 @@ def pytest_addoption(parser):
 
 
 def pytest_sessionfinish(session, exitstatus):
-    """Send the refusals of a worker to the first process, which writes all refusals."""
+    """Send the error messages of a worker to the first process, which writes all messages."""
     config = session.config
     if hasattr(config, "workeroutput"):
         config.workeroutput["refusals"] = SEEN.refusals()

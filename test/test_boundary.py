@@ -156,7 +156,7 @@ def test_a_function_refuses_a_read_only_vector_for_its_result(arm, read):
 
 
 @pytest.mark.parametrize("source", [None, 5, [], {}])
-def test_a_source_that_is_no_path_or_text_is_refused(source):
+def test_a_source_that_is_neither_a_path_nor_text_is_refused(source):
     for reader in (rb.load_urdf, rb.load):
         with refused(rb.ParameterError, "not-a-source"):
             reader(source)
@@ -165,7 +165,7 @@ def test_a_source_that_is_no_path_or_text_is_refused(source):
 
 
 @pytest.mark.parametrize("call", [rb.crb, rb.factor_m, rb.mass_matrix, rb.kinematics])
-def test_a_function_refuses_arguments_that_are_no_model_or_data(arm, call):
+def test_a_function_refuses_arguments_that_are_not_a_model_and_its_data(arm, call):
     d = rb.make_data(arm)
     for m, other in ((None, d), (d, arm), ("arm", d)):
         with pytest.raises(rb.ModelError):
@@ -174,7 +174,7 @@ def test_a_function_refuses_arguments_that_are_no_model_or_data(arm, call):
         rb.make_data(None)
 
 
-def test_specialize_refuses_an_argument_that_is_no_model(arm):
+def test_specialize_refuses_an_argument_that_is_not_a_model(arm):
     s = rb.specialize(arm, functions=())
     for other in (s, None, "robot.urdf", rb.make_data(arm)):
         with refused(rb.ModelError, "not-a-model"):
@@ -370,7 +370,7 @@ def test_the_state_of_a_repaired_ball_joint_stays_finite():
     _shake(m)
 
 
-def test_the_finding_of_a_strict_load_names_the_possible_repair():
+def test_a_strict_load_reports_the_possible_repair():
     (found,) = rb.load_urdf(_free("1e-19"), floating_base=True).findings
     assert "strict=False (rbdyn check --repair" in found.message
 
@@ -438,7 +438,7 @@ def test_a_trajectory_with_numbers_too_extreme_for_a_spline_is_refused(times, po
         ((0, 1, 2), (1e6, 1e6, 1e6), False),  # rounding alone exceeds the range
         ((0, 0.1, 1), (0, 1, 0), False),  # a plain spline overshoots by six ranges
         ((1.7e9, 1.7e9 + 0.01, 1.7e9 + 0.02), (0, 1, 0), True),  # like stamps of a clock
-        ((0, 1e-9), (0, 1), False),  # a jump, for another check
+        ((0, 1e-9), (0, 1), False),  # another check refuses jumps
     ],
 )
 def test_a_trajectory_that_a_spline_can_follow_is_accepted(times, positions, periodic):

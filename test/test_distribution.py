@@ -119,7 +119,7 @@ for arguments in (["info"], ["check", "pendulum"]):
 
 
 def test_the_library_works_without_the_system_calls_of_linux():
-    """The tests have no such machine, so a program removes these calls instead."""
+    """The tests run on Linux, so a program removes these calls."""
     subprocess.run([sys.executable, "-c", ELSEWHERE], capture_output=True, check=True)
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""An environment of gymnasium over the simulator node has the motion of the engine."""
+"""An environment of gymnasium that steps the simulator node has the motion of the engine."""
 
 import runpy
 from types import SimpleNamespace
@@ -85,7 +85,7 @@ def env():
 
 
 def simulated(env, seed, actions, factor=1.0):
-    """Return the states that the engine computes for an episode with the start of `env`."""
+    """Return the engine's states of an episode with the start of `env` and these actions."""
     env.reset(seed=seed)
     m = rb.load_urdf(ROBOT)
     d = rb.make_data(m)
@@ -98,7 +98,7 @@ def simulated(env, seed, actions, factor=1.0):
     return np.array(states)
 
 
-def test_an_environment_over_a_node_passes_the_check_of_gymnasium(env):
+def test_an_environment_that_steps_a_node_passes_the_check_of_gymnasium(env):
     check_env(env, skip_render_check=True, skip_close_check=True)
 
 

@@ -17,7 +17,7 @@ ROWS = [
     for name, ours in rows.items()
 ]
 
-#: Names that the installed libraries need not have: a module for windows and an old field.
+#: Names that the installed libraries may lack: a module that needs a display, and an old field.
 ELSEWHERE = ("viewer", "qM")
 
 

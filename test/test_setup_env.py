@@ -28,7 +28,7 @@ def message(call, *arguments):
     return str(ended.value)
 
 
-def test_each_ros_has_an_environment_and_an_extra(setup_env):
+def test_each_ros_release_has_an_environment_and_an_extra(setup_env):
     names = [setup_env.choose_ros(name).folder.name for name in setup_env.ROS]
     assert names == [".venv", ".venv-jazzy"]
     extras = re.findall(r'"(ros[a-z-]*)": ', (ROOT / "setup.py").read_text())

@@ -31,7 +31,7 @@ def short(request, monkeypatch):
 @needs_gcc
 @pytest.mark.usefixtures("short")
 def test_blocks_give_the_bits_of_one_long_function(monkeypatch, tmp_path):
-    """Blocks keep the order of operations, so the bits are the same if the compiler keeps it."""
+    """Blocks keep the order of operations, so the bits are equal if the compiler keeps it too."""
     m = rb.load_urdf(find("ur5_robot.urdf"))
     functions = ("gravity", "forward", "step")
     code = code_of(m, *functions)

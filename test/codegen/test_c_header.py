@@ -20,7 +20,7 @@ MOUNTING = (0.1, -0.2, 1 / 3)
 
 
 def said(code):
-    """Return the header of generated code as one line, without the stars of comments."""
+    """Return the header of generated code as one line, without the asterisks of comments."""
     return " ".join(header(code).replace("\n *", "").split())
 
 
@@ -39,7 +39,7 @@ def mounted():
     return replace(everything(m), mounting=MOUNTING)
 
 
-def test_the_header_of_a_mounted_arm_gives_vectors_in_its_base_link():
+def test_the_header_of_a_mounted_arm_gives_vectors_in_the_axes_of_its_base_link():
     text = said(mounted())
     gravity = ", ".join(repr(x) for x in mounted_gravity(MOUNTING).tolist())
     assert (

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Generated C agrees with the engine for real robots and for trees with every joint type.
 
-The states differ from those of the generated test, which is also tested here.
+The states differ from the states in the generated test, which is also tested here.
 """
 
 import re
@@ -46,7 +46,7 @@ def robot(name, cache={}):  # noqa: B006 - a Model is read-only
 
 
 def states(m, real):
-    """Yield Data in 3 random states, exact in the C type; the last is beyond joint limits."""
+    """Yield Data in 3 random states, exact in the type `real`; the last is beyond joint limits."""
     for seed in range(3):
         d = rb.make_data(m)
         randomise(m, d, seed)
@@ -64,7 +64,7 @@ def exact(array, real):
 
 
 def by_engine(m, given):
-    """Yield the name of each generated function, the name of its output, the engine's result."""
+    """Yield (function, output, engine's result) for the generated functions in a state `given`."""
     d = rb.make_data(m)
     for name in ("qpos", "qvel", "qacc", "qfrc_applied", "xfrc_applied"):
         setattr(d, name, getattr(given, name))
@@ -205,6 +205,6 @@ def test_cmake_builds_a_library_and_runs_the_test(ur5, tmp_path):
     assert "100% tests passed" in run("ctest", "--test-dir", build)
 
 
-def test_the_same_robot_gives_the_same_text(ur5):
+def test_the_same_robot_gives_the_same_code(ur5):
     again = code_of(robot("ur5"), *ALL, frames=("tool0",), prefix="ur5")
     assert files(again) == files(ur5)

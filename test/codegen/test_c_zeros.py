@@ -16,7 +16,7 @@ from rbdyn_ros.specialization.programs.symbols import SymbolGraph
 
 
 def written(make, real):
-    """Return the C statements that compute the symbol `make(x[0])`."""
+    """Return the C statements that compute the symbol `make(x[0])` in the type `real`."""
     graph = SymbolGraph()
     outputs = {"out": [make(graph.enter(("input", "x", 0)))]}
     straight = program(graph, outputs, fused=False)

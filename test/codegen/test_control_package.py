@@ -242,7 +242,7 @@ def test_the_generated_loop_sends_the_efforts_of_arm_controller(which, mode, req
 
 @pytest.mark.parametrize("lie", ["velocity_sign", "frozen", "swapped", "position_drift"])
 def test_an_arm_with_false_states_brakes_as_under_arm_controller(code, lie):
-    """Both controllers brake with the same efforts until both are silent."""
+    """Both controllers brake with the same efforts until both end their efforts."""
     pair, d = Pair(code, "gravity"), rb.make_data(code.package.code.m)
     d.qpos[:] = BENT
     for _ in range(150):
@@ -265,7 +265,7 @@ def test_an_arm_with_false_states_brakes_as_under_arm_controller(code, lie):
 @pytest.mark.parametrize("missing", [40, 60, 300])
 @pytest.mark.parametrize("mode", ["gravity", "computed_torque"])
 def test_an_arm_without_states_coasts_as_under_arm_controller(code, mode, missing):
-    """States are missing for 40 ms, for 60 ms, or from then on (300)."""
+    """States are missing for 40 ms, for 60 ms, or until the end (300)."""
     pair = Pair(code, mode, friction=0.5, tracking_tolerance=0.5)
     rough = rough_plant(pair.m)
     d = rb.make_data(rough)
@@ -290,8 +290,8 @@ def test_an_arm_without_states_coasts_as_under_arm_controller(code, mode, missin
 
 
 @pytest.mark.parametrize("period", [np.nan, -1.0, -0.001, 1e7])
-def test_an_invalid_period_of_simulated_time_does_not_delay_the_end_of_a_blind_arm(code, period):
-    """A wrong period would change the rate of the efforts and the time until silence."""
+def test_an_invalid_period_of_simulated_time_does_not_delay_the_end_of_efforts(code, period):
+    """A wrong period would change how fast efforts change, and when the controller ends them."""
     limits, settings = code.package.limits, settings_of(blind_time=0.2)
     arm = CppArm(code, settings, GateSettings(simulated=True))
     m = code.package.code.m
@@ -314,7 +314,7 @@ def test_an_invalid_period_of_simulated_time_does_not_delay_the_end_of_a_blind_a
     assert answers[-1] == SILENT
 
 
-def test_a_robot_that_compensates_its_gravity_gets_efforts_without_it(code):
+def test_a_robot_that_compensates_its_gravity_gets_efforts_without_gravity(code):
     pair = Pair(code, "computed_torque", compensates=True)
     for _ in range(20):
         efforts = pair(BENT + 1e-3, np.zeros(pair.m.nv))
@@ -354,8 +354,8 @@ def struck(k):
 
 
 @pytest.mark.parametrize("motion", [growing, faster, not_resting, moved_away, struck])
-def test_efforts_end_after_a_failed_brake_as_in_arm_controller(code, motion):
-    """The last efforts hold the arm, and then both controllers are silent."""
+def test_efforts_end_after_failed_braking_as_in_arm_controller(code, motion):
+    """The last efforts hold the arm, and then both controllers end their efforts."""
     m, settings = code.package.code.m, settings_of()
     ending = Stopping(Arm(m), settings, code.package.limits)
     native = CppEnding(code, settings)
@@ -391,7 +391,7 @@ def test_the_efforts_end_after_blind_time_of_invalid_states(code):
         assert np.isfinite(native.effort).all()
 
 
-def test_an_unreadable_state_is_a_fault_when_it_is_old(code):
+def test_unreadable_states_are_a_fault_only_after_state_timeout(code):
     native, still = started(code), np.zeros(7)
     timeout = round(GateSettings().state_timeout / H) - 1
     answers = [native.update(BENT, still, H, readable=False) for _ in range(timeout)]
@@ -415,7 +415,7 @@ def test_a_long_pause_between_updates_is_a_fault(code):
     assert native.phase == "braking"
 
 
-def test_a_blind_arm_gets_no_efforts_after_a_pause(code):
+def test_an_arm_without_states_gets_no_efforts_after_a_pause(code):
     """The arm may have moved during the pause, so not even the last efforts are sent."""
     native, still = started(code, blind_time=0.5), np.zeros(7)
     for _ in range(100):
@@ -482,7 +482,7 @@ def test_simulated_time_may_run_at_any_pace(code):
         assert native.fault == ("", False)
 
 
-def test_a_blind_arm_goes_silent_after_blind_time_in_simulated_time(code):
+def test_invalid_states_end_the_efforts_after_blind_time_in_simulated_time(code):
     native = started(code, simulated=True)
     wrong = np.full(7, np.nan)
     answers = [native.update(wrong, wrong, H, waited=1e-6) for _ in range(210)]
@@ -496,8 +496,8 @@ def test_measured_efforts_that_are_not_finite_are_a_fault(code):
     assert native.fault == ("finite", True)
 
 
-def test_a_blind_arm_is_braked_by_a_predicted_state(code):
-    """A moving arm whose states become NaN comes nearly to rest within blind_time."""
+def test_a_predicted_state_brakes_an_arm_whose_states_are_invalid(code):
+    """The moving arm comes nearly to rest within blind_time."""
     m, limits = code.package.code.m, code.package.limits
     native, d = started(code, gravity_damping=0.0), rb.make_data(m)
     d.qpos[:], d.qvel[:] = BENT, 0.0

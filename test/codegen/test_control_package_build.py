@@ -104,13 +104,13 @@ def test_an_arm_floats_and_comes_to_rest(workspace):
 
 
 @pytest.mark.parametrize("mode", ["computed_torque", "impedance"])
-def test_references_are_followed_without_allocations(mode, workspace):
+def test_following_references_allocates_no_memory(mode, workspace):
     found = alone(workspace, mode, "chained")
     assert (found["active"], found["errors"], found["allocations"]) == (1, 0, 0)
     assert found["worst"] < 1e-3
 
 
-def test_an_encoder_that_jumps_ends_in_errors_of_the_controller(workspace):
+def test_a_jump_of_an_encoder_ends_in_errors_of_the_controller(workspace):
     """For 0.2 s the arm brakes without states.
 
     Then each update returns an error, upon which a controller manager would deactivate the

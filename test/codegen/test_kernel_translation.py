@@ -130,7 +130,7 @@ def library(tmp_path_factory):
 
 
 @pytest.mark.parametrize("copied", [copy.copy, copy.deepcopy, pickle.dumps])
-def test_a_record_refuses_to_be_copied(copied):
+def test_copying_a_record_is_refused(copied):
     with pytest.raises(TypeError, match="a Memory cannot be copied"):
         copied(Memory(nv=3, n=2))
 

@@ -38,7 +38,7 @@ def written(d, symmetric, empty=()):
         d.block_near[list_start(b) + d.block_number[b]] = other
         d.block_number[b] += 1
         here = slice(block_start(b, other), block_start(b, other) + 36)
-        d.skyline[here] = d.skyline_upper[here] = np.nan  # nobody may read what is not filled
+        d.skyline[here] = d.skyline_upper[here] = np.nan  # must not be read where not filled
         if (b, other) in PAIRS and (b, other) not in empty:
             d.block_filled[list_start(b) + other] = 1
             rows, columns = slice(6 * b, 6 * b + 6), slice(6 * other, 6 * other + 6)
@@ -60,10 +60,10 @@ def test_solving_by_blocks_agrees_with_numpy(symmetric, empty):
     factor_blocks(m, d, symmetric)
     solve_blocks(m, d, d.skyline_x)
     assert d.skyline_x == pytest.approx(np.linalg.solve(H, f), abs=1e-13)
-    assert d.block_live[5] == (1 if empty else 2)  # body 5 shares blocks with these many bodies
+    assert d.block_live[5] == (1 if empty else 2)  # bodies that share a block with body 5
 
 
-def test_numbers_of_bodies_that_are_not_solved_stay_unchanged():
+def test_entries_of_bodies_that_are_not_solved_stay_unchanged():
     m, d = balls(8)
     H = written(d, False)
     works = np.isin(np.arange(8), [0, 1, 2, 3, 4, 5, 7])  # body 6 is not solved
@@ -79,20 +79,20 @@ def test_numbers_of_bodies_that_are_not_solved_stay_unchanged():
 
 
 def skew(arm):
-    """Return the matrix that gives arm x v as a product with v."""
+    """Return the matrix S with S v = arm x v."""
     x, y, z = arm
     return np.array([[0.0, -z, y], [z, 0.0, -x], [-y, x, 0.0]])
 
 
 def velocity_by_motion(arm):
-    """Return the matrix (3, 6) that gives the velocity at `arm` by [angular, linear] velocity."""
+    """Return the matrix (3, 6) that maps [angular, linear] velocity to the velocity at `arm`."""
     return np.hstack([-skew(arm), np.eye(3)])
 
 
 @pytest.mark.parametrize("as_point", [True, False])
 @pytest.mark.parametrize("reversed_order", [False, True])
 @pytest.mark.parametrize("symmetric", [False, True])
-def test_the_slopes_of_a_contact_add_to_the_blocks_of_both_bodies(
+def test_force_derivatives_of_a_contact_enter_the_blocks_of_both_bodies(
     as_point, reversed_order, symmetric
 ):
     """The blocks get J^T K J, where J gives the velocity of body 2 relative to body 1."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Kernels call functions that are marked apart, and load no number again without need."""
+"""Kernels call functions marked `jit.apart`, and load no number twice without need."""
 
 import numpy as np
 import pytest
@@ -112,7 +112,7 @@ def test_a_kernel_reads_values_that_it_has_just_stored():
 
 
 def test_a_kernel_reads_values_that_it_has_just_stored_as_another_type():
-    """Two arrays of different types share memory: a view, the shared memory, the Data of loops."""
+    """Arrays of different types share memory in a view, in Shared or in the loops of a Data."""
     m = rb.scene(objects=[rb.Object("box", rb.Box((0.2, 0.2, 0.2)), mass=2.0)])
     d = rb.make_data(m)
     assert bits_around_a_store(m, d)

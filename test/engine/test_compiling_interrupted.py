@@ -111,7 +111,7 @@ def test_ctrl_c_takes_effect_at_the_end_of_the_outermost_deferred_block():
 
 
 def traced(function, act):
-    """Enter and leave a deferred block; call act(number) before each line of `function`."""
+    """Enter and leave a deferred block; call act(line number) before each line of `function`."""
 
     def trace(frame, event, _argument):
         if frame.f_code is function.__code__ and event == "line":
@@ -127,7 +127,7 @@ def traced(function, act):
 
 
 @pytest.mark.parametrize("function", [interrupts._Waiting.enter, interrupts._Waiting.leave])
-def test_ctrl_c_at_any_line_of_the_handler_code_is_raised(function):
+def test_ctrl_c_at_any_line_of_the_handler_code_raises_keyboardinterrupt(function):
     lines = []
     traced(function, lines.append)
     assert len(lines) > 3

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""K, k and the position errors of every kind of constraint agree with finite differences.
+"""Constraint equations K qacc = k and position errors of all kinds match finite differences.
 
 The differences of position errors use neither wrenches nor motion subspaces. Each kind of
 constraint connects two bodies of one tree, bodies of two trees, or a body and the world. In some
@@ -59,7 +59,7 @@ CHAINS = (
 
 
 def system(kind, ends, variant, seed):
-    """Return two trees with a constraint of this kind; one tree has two branches."""
+    """Return two trees, one with two branches, and a constraint of `kind` at the bodies `ends`."""
     rng = np.random.default_rng([seed, KINDS.index(kind), ENDS.index(ends)])
     s = rb.SystemBuilder(kind)
     for name, joint_type, parent, child in CHAINS:
@@ -81,7 +81,7 @@ def system(kind, ends, variant, seed):
 
 
 def _meeting(s, other, X_P, rng):
-    """Return the X_S with which a loop joint is at zero in a random configuration of the trees."""
+    """Return the X_S of a loop joint in `other` that puts the joint at zero in a random state."""
     m = rb.build(s)
     d = rb.make_data(m)
     d.qpos = rb.random_qpos(m, rng)

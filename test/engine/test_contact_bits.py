@@ -35,7 +35,7 @@ def with_state(m, other):
 
 @pytest.mark.parametrize("name", SCENES)
 def test_result_bits_do_not_depend_on_earlier_calls(name):
-    """Single steps, a copy, a reset, a new Data and other search axes make no difference."""
+    """Single steps, a copy, a reset, a new Data or other starts of searches change no bit."""
     m, start, steps = started(name)
     many, single, half = start.copy(), start.copy(), start.copy()
     rb.step(m, many, steps)

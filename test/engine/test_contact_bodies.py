@@ -40,7 +40,7 @@ def at(m, places, linear=(0.0, 0.0, 0.0), angular=(0.0, 0.0, 0.0)):
 
 
 def stack(number):
-    """Return the Model and Data of a stack of cubes, which are a little out of line."""
+    """Return the Model and Data of a stack of `number` cubes, which are a little out of line."""
     m = bodies(*[(CUBE, 1.0, None)] * number)
     return m, at(m, [(0.003 * (n % 3), 0.002 * (n % 2), 0.05 + 0.1 * n) for n in range(number)])
 
@@ -145,7 +145,7 @@ def test_the_spin_of_a_ball_without_friction_does_not_change_an_impact(restituti
 def test_a_contact_that_begins_in_a_step_is_found_once(mu, most):
     """A box hits a row of boxes with gaps of 0.5 mm, so new contacts begin within the step.
 
-    When the step dropped these contacts and found them again, it needed 4 and 35 iterations.
+    An earlier version found these contacts twice, and needed 4 and 35 iterations.
     """
     skin, box = rb.Surface(friction=mu), rb.Box((0.1, 0.1, 0.1))
     m = rb.scene(
@@ -287,7 +287,7 @@ def test_two_boxes_exchange_opposite_impulses():
 
 
 def cradle(gap, shift=0.0):
-    """Let the first of five balls hit the row of the others; return all velocities afterwards."""
+    """Let the first of five balls, at x = shift, hit the others; return the final velocities."""
     m = bodies(*[(BALL, 1.0, rb.Surface(friction=0.0, restitution=1.0))] * 5, floor=False)
     d = at(m, [(shift + (0.2 + gap) * n - 0.05 * (n == 0), 0.0, 0.0) for n in range(5)])
     d.qvel[0] = 1.0
@@ -313,20 +313,20 @@ def test_a_cradle_of_touching_balls_keeps_energy_and_momentum(shift):
     assert (np.diff(speeds) > -1e-3).all()
 
 
-def test_a_stack_of_ten_comes_to_rest():
+def test_a_stack_of_ten_cubes_comes_to_rest():
     m, d = stack(10)
     rb.step(m, d, 5000)
     assert abs(d.qvel).max() < 1e-9
     assert (d.ncon, d.nmutual, d.nunsolved) == (40, 36, 0)
     assert d.contact_dist[:40].min() > -1e-7
     assert d.solver_niter == 1
-    # the net contact force on each cube carries the cube
+    # the net contact force on each cube balances its weight
     floor = d.cfrc_contact[1:, 5]
     assert floor == pytest.approx(np.full(10, G), rel=1e-6)
 
 
-def test_a_stack_of_fifty_comes_to_rest():
-    """The shock of the start dies out, and the stack, which is not straight, does not sway."""
+def test_a_stack_of_fifty_cubes_comes_to_rest():
+    """The shock of the start dies out, and the slightly crooked stack does not sway."""
     m, d = stack(50)
     start = d.qpos.copy()
     fastest = 0.0
@@ -357,7 +357,7 @@ PINCHED = {"cube": (rb.Box((0.05, 0.05, 0.05)), 8.0), "capsule": (rb.Capsule(0.0
 
 
 def hand(name="cube"):
-    """Return a hand whose two fingers pinch a body on the floor; the palm has a slide and a wrist.
+    """Return a hand, with a slide and a wrist, whose two fingers pinch a body of PINCHED.
 
     Returns the Model, its Data, and go(height, velocity, acceleration, angle), which makes a step
     with this vertical motion of the palm and this angle of the wrist.
@@ -393,7 +393,7 @@ def hand(name="cube"):
 
 
 def lifted(name="cube"):
-    """Return hand(name) after 2 s, in which it has pinched its body and lifted it by 0.1 m."""
+    """Return hand(name) after 2 s, when the hand has lifted its body by 0.1 m."""
     m, d, go = hand(name)
     for n in range(2000):
         go(0.1 * min(max(n - 300, 0) / 700, 1.0))
@@ -422,7 +422,7 @@ def test_a_hand_lifts_a_body_without_slip(name):
 
 
 def shake(m, d, go, angle=0.0):
-    """Shake the hand for 2 s at 10 Hz, so that friction reaches 0.8 of its limit."""
+    """Shake the hand at a wrist angle for 2 s at 10 Hz; friction reaches 0.8 of its limit."""
     most = 0.8 * (2 * 8.0 * m.geom_friction[0]) / 0.2 - G
     w, load = 2.0 * np.pi * 10.0, 0.0
     for n in range(2000):
@@ -442,7 +442,7 @@ def test_a_cube_stays_in_a_hand_that_shakes():
 
 
 def test_a_cube_stays_in_a_hand_that_turns_and_shakes():
-    """The hand rotates by 90 degrees in 1 s. Straight steps of points would slip by 0.25 mm."""
+    """In a turn of 90 degrees contact points on straight paths would slip by 0.25 mm."""
     m, d, go = lifted()
     start = relative(m, d, "palm", "it")
     for n in range(1500):
@@ -452,7 +452,7 @@ def test_a_cube_stays_in_a_hand_that_turns_and_shakes():
 
 
 def turntable(side, mass, shape):
-    """Return a Model of a square plate on a hinge about z, and a free body of 1 kg."""
+    """Return a Model of a square plate on a hinge about z, and a free `shape` of 1 kg."""
     system, plate = rb.SystemBuilder("turntable", base="world"), (side, side, 0.1)
     system.body("plate", rb.shapes.box(plate, mass=mass)).geometry("plate", "plate", rb.Box(plate))
     system.joint("turn", "revolute", "world", "plate", axis=(0, 0, 1))
@@ -461,7 +461,7 @@ def turntable(side, mass, shape):
 
 
 def test_a_ball_on_a_turntable_runs_in_a_circle():
-    """Closed form: v' = 2/7 W z x v. Straight steps of contact points would err by 0.4 mm."""
+    """v' = 2/7 W z x v at the rate W. Contact points on straight paths would err by 0.4 mm."""
     turn, start, v = 3.0, np.array([0.3, 0.1]), np.array([0.4, -0.2])
     m = turntable(4.0, 1e4, BALL)
     d = rb.make_data(m)
@@ -498,7 +498,7 @@ def test_remembered_friction_rotates_with_a_plate():
 @pytest.mark.parametrize("h", [1e-3, 1e-2])
 @pytest.mark.parametrize("masses", [(1e-3, 1e4), (1e4, 1.0), (1.0, 1e4, 1.0, 1e4)], ids=str)
 def test_a_light_body_carries_a_heavy_body(masses, h):
-    """Each contact on the floor is as stiff as for a tenth of the largest mass."""
+    """Each contact on the floor is as stiff as under a body of a tenth of the largest mass."""
     m = bodies(*((CUBE, mass, None) for mass in masses))
     m.opt.timestep = h
     d = at(m, [(0.003 * n, 0.0, 0.05 + 0.1 * n) for n in range(len(masses))])
@@ -514,7 +514,7 @@ def test_a_light_body_carries_a_heavy_body(masses, h):
 
 
 def arms(couple=False):
-    """Return a floating trunk with two arms that clap a free cube, as a Model and its Data."""
+    """Return Model and Data of a trunk whose arms clap a cube; `couple`: one mimics the other."""
     system = rb.SystemBuilder("arms", base="world").floor(-0.4)
     trunk = (0.2, 0.3, 0.4)
     system.body("trunk", rb.shapes.box(trunk, mass=5.0)).geometry("trunk", "trunk", rb.Box(trunk))
@@ -584,7 +584,7 @@ if robots.FILES:
 
 
 def bounce(m, d, dof, nstep=250):
-    """Return the ratio of a body's largest upward speed to its largest downward speed."""
+    """Simulate; return a dof's largest upward speed divided by its largest downward speed."""
     down, up = 0.0, 0.0
     for _ in range(nstep):
         rb.step(m, d)
@@ -621,7 +621,7 @@ def compiled_motion():
     rb.register_motion("test_contact_still")(still)
 
 
-def test_a_ball_bounces_on_a_driven_light_plate_as_on_the_world():
+def test_a_ball_bounces_on_a_light_driven_plate_as_on_a_fixed_plate():
     """The ball has a mass of 1 kg; the plate has 0.1 g and a prescribed motion."""
     skin, plate = rb.Surface(restitution=0.5), rb.Box((1.0, 1.0, 0.1))
     system = (
@@ -698,7 +698,7 @@ def test_a_driven_slide_pushes_a_cube():
     assert d.qvel[0] == pytest.approx(0.1, abs=1e-12)
     assert d.qvel[1] == pytest.approx(0.1, abs=1e-6)
     rb.forward(m, d)
-    # the drive's force is the force on the cube, about the friction of the floor
+    # the drive's force equals the force on the cube, about the floor's friction
     assert d.qfrc_drive[0] == pytest.approx(-d.cfrc_contact[1, 3], rel=1e-6)
     assert d.qfrc_drive[0] == pytest.approx(0.8 * 2.0 * G, rel=0.1)
 

@@ -11,7 +11,7 @@ from rbdyn_ros.engine.contact.points.boxes import box_gap
 
 
 def pair(size, block, mass=1.0, turn=(1.0, 0.0, 0.0, 0.0)):
-    """Return a Model of a free box, and a fixed box `block` with its upper face at z = 0."""
+    """Return a Model of a free box, and of a fixed box of size `block` with its top at z = 0."""
     system = rb.SystemBuilder("pair", base="ground").body("box", rb.shapes.box(size, mass=mass))
     system.joint("free", "floating", "ground", "box").geometry("skin", "box", rb.Box(size))
     origin = rb.Pose((0.0, 0.0, -block[2] / 2), turn)
@@ -104,9 +104,9 @@ def test_the_engine_finds_exactly_the_overlaps_of_the_linear_program():
 
 
 def leads_out(m, d, p, turn):
-    """Assert that a shift by the depth along the normal separates the boxes, but half does not."""
+    """Assert that a shift by the depth along the normal separates the boxes, half of it not."""
     n = d.contact_normal[0]
-    assert np.abs(d.contact_normal[: d.ncon] - n).max() < 1e-14  # all points have one normal
+    assert np.abs(d.contact_normal[: d.ncon] - n).max() < 1e-14  # the points share a normal
     depth = -d.contact_dist[: d.ncon].min()
     R = turn.as_matrix()
     assert overlap(m, p + (depth + 1e-6) * n, R) < 0.0

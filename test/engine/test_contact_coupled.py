@@ -33,7 +33,7 @@ def lever(length=0.4, mass=2.0, surface=None):
 
 
 def press(mass=2.0, driven=None):
-    """Return a body on a vertical slide, whose position is the height of the body's sole."""
+    """Return a body on a vertical slide joint, whose position is the height of the body's sole."""
     system = (
         rb.SystemBuilder("press", base="world")
         .body("ram", rb.shapes.box((0.1, 0.1, 0.1), mass=mass))
@@ -130,7 +130,7 @@ CUBES = {
 
 
 def thrown(names, damping):
-    """Return the Data of a scene with some of CUBES, with velocities, after forward."""
+    """Return the Data after forward of a scene with moving CUBES `names`, with joint damping."""
     objects = [
         rb.Object(each, rb.Box((0.2, 0.2, 0.2)), mass=1.0, pose=rb.pose((x, 0.0, z), rpy=rpy))
         for each, (x, z, rpy, _) in CUBES.items()

@@ -27,7 +27,7 @@ FIRST_ORDER = 1e-6
 
 
 def point(obstacle_friction=np.inf, height=0.0, h=SHORT, **surface):
-    """Return a Model of a body of 2 kg whose only contact point is its centre of mass."""
+    """Return a Model of a body of 2 kg, whose only contact point is its com, above a floor."""
     skin = rb.Surface(**({"time_constant": T, "damping_ratio": Z, "friction": 0.5} | surface))
     system = touching.free(touching.POINT, MASS, skin, floor=False)
     m = rb.build(system.floor(height, obstacle_friction))
@@ -129,7 +129,7 @@ def test_a_contact_has_the_given_stiffness_and_damping():
 
 @pytest.mark.parametrize("speed", [0.0, 1e-9, 1e-4, 2e-3, 0.01, 5.0])
 def test_friction_follows_coulombs_law(speed):
-    """Without memory, friction on a slow point is STICK m v / h, with its momentum m v."""
+    """Without memory, friction on a slow point is STICK m v / h, where m v is its momentum."""
     along = np.array([0.6, -0.8])
     m = point()
     f = force(m, 0.001, (*(speed * along), -0.02))
@@ -238,7 +238,7 @@ def sums(m, d):
 
 
 def fallen(name, seconds=0.32, **more):
-    """Return the Model and Data of a robot that has fallen from 5 cm and still moves."""
+    """Return the Model and Data of a robot `seconds` after its fall from 5 cm has begun."""
     m = rb.load_urdf(robots.find(name), floating_base=True, strict=False, contact=True, **more)
     d = rb.make_data(m)
     d.qvel[3:] = np.random.default_rng(1).uniform(-0.5, 0.5, m.nv - 3)
@@ -266,7 +266,7 @@ def test_cfrc_contact_and_qfrc_contact_sum_all_contacts(name):
     assert abs(qfrc).max() > 1.0
 
 
-def test_more_contacts_than_fit_are_dropped_and_counted():
+def test_contacts_that_do_not_fit_are_dropped_and_counted():
     """The first contacts, by geometry, obstacle and corner, are kept."""
     side = np.linspace(-1.0, 1.0, 40)
     corners = tuple((x, y, 0.0) for x in side for y in side)

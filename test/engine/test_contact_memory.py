@@ -12,7 +12,7 @@ ANGLE = 0.3
 
 
 def resting(seconds=0.5, surface=None):
-    """Return the Model and Data of a box that friction holds on a slope."""
+    """Return the Model and Data of a box that friction has held on a slope for `seconds`."""
     turn = Rotation.from_euler("y", ANGLE)
     system = touching.free(touching.CUBE, 2.0, surface, floor=False)
     m = rb.build(system.obstacle("slope", rb.Plane(), origin=rb.pose(rpy=(0, ANGLE, 0))))
@@ -93,7 +93,7 @@ def test_contacts_keep_their_keys_during_a_small_motion(shape, obstacle):
         if len(again) == len(keys):
             followed += len(common) == len(keys) > 0
             far = abs(at[here] - d.contact_pos[there]).max(axis=1) > 1e-4
-            # of two equally deep faces or edges the engine may choose either
+            # the engine may choose any of two equally deep faces or edges
             assert far.sum() <= 0.5 * len(far)
     assert followed > 10
 

@@ -12,7 +12,7 @@ G = touching.G
 
 
 def slope(shape, angle, friction, **surface):
-    """Return a Model of a free body and a plane that slopes down along x."""
+    """Return a Model of a free body and a plane that slopes down along x by an angle [rad]."""
     skin = rb.Surface(friction=friction, **surface)
     system = touching.free(shape, 1.0, skin, floor=False)
     m = rb.build(system.obstacle("slope", rb.Plane(), origin=rb.pose(rpy=(0, angle, 0))))
@@ -243,7 +243,7 @@ def on(ground, shape):
     ["a floor", "a fixed link", "a large sphere", "a round table", "a round table before it"],
 )
 def test_a_coin_rolls_in_a_circle(ground):
-    """The coin loses 0.17 % of its energy in 3 s; with straight steps of contact points, 0.6 %.
+    """The coin loses 0.17 % of its energy in 3 s; with contact points on straight paths, 0.6 %.
 
     The coin's axis has a constant angle to the vertical and precesses at p. Then the coin spins
     about its axis at w = (p^2 sin cos / 4 - g / r cos) / (3/2 p sin), see test_rolling.py.
@@ -263,7 +263,7 @@ def test_a_coin_rolls_in_a_circle(ground):
 
 
 def test_a_box_that_tumbles_on_a_large_sphere_gains_no_energy():
-    """Contact points must stay at corners, because points that move as on a face add energy."""
+    """Contact points stay at corners; if they moved along the sphere, they would add energy."""
     m, turn, w = on("a large sphere", touching.CUBE), Rotation.from_rotvec([0.9, 0.1, 0.0]), 6.0
     low = min((turn.apply(x) for x in np.ndindex(2, 2, 2)), key=lambda x: x[2])
     centre = 0.2 * (turn.apply([0.5, 0.5, 0.5]) - low)

@@ -312,7 +312,7 @@ def test_the_rounded_positive_part_approximates_the_exact_function():
 @pytest.mark.parametrize("e", [0.0, 0.5, 5.0])
 @pytest.mark.parametrize("size", [0.5, 3.0])
 def test_derivatives_of_friction_agree_with_finite_differences(e, size):
-    """The equation f = gripped(u, f) is solved before and after small changes of u and p."""
+    """f = gripped(u, f) is solved before and after small changes of slip u and pressing force."""
     _m, d = star()
     c, pressing, step = d.ncon - 1, 10.0, 1e-6
     normal = d.contact_normal[c]
@@ -339,7 +339,7 @@ def test_derivatives_of_friction_agree_with_finite_differences(e, size):
 
 
 def cup_of_balls(number):
-    """Return the Model and Data of balls above a cup, which can turn about its centre."""
+    """Return the Model and Data of `number` balls above a cup, which can turn about its centre."""
     wall, side = 0.01, 0.12
     system = rb.SystemBuilder("cup", base="world")
     system.body("cup", rb.shapes.box((side, side, side), mass=2.0))

@@ -124,7 +124,7 @@ def test_swapping_two_bodies_only_reverses_the_normals(zoo):
 
 
 def compared(first, second):
-    """Compare contacts in any order, with opposite normals; return whether there are any."""
+    """Assert equal contacts but for order and signs of normals; return whether there are any."""
     (x, n, dist), (y, k, other) = first, second
     assert len(x) == len(y)
     if len(x) == 0:
@@ -225,7 +225,7 @@ def test_contacts_do_not_depend_on_earlier_poses(solids):
 
 
 @pytest.mark.parametrize(("name", "poses"), [("go2.urdf", 60), ("talos_reduced.urdf", 25)])
-def test_contacts_of_real_robots_match_the_collisions(name, poses):
+def test_contacts_of_real_robots_match_rb_collisions(name, poses):
     """At random poses the pairs in contact are the pairs that rb.collisions lists."""
     contact = rb.Contact(obstacles=())
     m = rb.load_urdf(robots.find(name), contact=contact, strict=False)
@@ -236,7 +236,7 @@ def test_contacts_of_real_robots_match_the_collisions(name, poses):
     for _ in range(poses):
         d.qpos[:] = rb.random_qpos(m, rng)
         rb.forward(m, d)
-        inside = d.contact_dist[: d.ncon] <= 0.0  # others only may begin in the step
+        inside = d.contact_dist[: d.ncon] <= 0.0  # other contacts only may begin within the step
         listed = {tuple(sorted(pair)) for pair in d.contact_geom[: d.ncon][inside].tolist()}
         found = {
             (m.geom_numbers[one.geom1], m.geom_numbers[one.geom2]): one.distance

@@ -90,7 +90,7 @@ def test_friction_between_two_discs_brakes_a_spin_as_with_even_pressure():
 
 
 def differential_drive(width, track, radius=0.05):
-    """Return the Model and Data of a base on two wide wheels and two frictionless balls."""
+    """Return Model and Data of a base on two wheels (`track` apart) and two frictionless balls."""
     system = rb.SystemBuilder("drive", base="world")
     system.body("base", rb.shapes.box((0.2, 0.2, 0.05), mass=5.0))
     system.joint("free", "floating", "world", "base")
@@ -110,7 +110,7 @@ def differential_drive(width, track, radius=0.05):
 
 
 @pytest.mark.parametrize("h", [2.5e-4, 1e-3])
-def test_wide_wheels_turn_in_place_about_the_middles_of_their_lines(h):
+def test_wide_wheels_turn_in_place_about_the_middles_of_their_contact_lines(h):
     """A turning wheel of width L touches along a line, of which one point does not slip.
 
     With even pressure, friction brakes each turning line by mu N L / 4. Wheels at a distance T
@@ -136,7 +136,7 @@ def test_wide_wheels_turn_in_place_about_the_middles_of_their_lines(h):
 
 
 def rate_of_tracks(length, width, gauge, speed):
-    """Return the yaw rate of tracks with even pressure that run in opposite directions [rad/s]."""
+    """Return the yaw rate [rad/s] of evenly loaded tracks, `gauge` apart, at opposite speeds."""
     x, y = np.meshgrid(
         length * ((np.arange(400) + 0.5) / 400 - 0.5), width * ((np.arange(60) + 0.5) / 60 - 0.5)
     )

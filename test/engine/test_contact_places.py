@@ -138,7 +138,7 @@ def test_a_block_pushes_shapes_out_on_all_sides(shape, side):
         assert np.delete(centre, axis) == pytest.approx([0.0, 0.0], abs=1e-9)
 
 
-def test_a_ball_touches_edge_and_corner_of_a_block():
+def test_a_ball_touches_an_edge_and_a_corner_of_a_block():
     """The normal points from the nearest point of the block to the ball's centre."""
     block = np.array([0.15, 0.2, 0.1])
     m = scene(BALL, OBSTACLES["block"])
@@ -213,7 +213,7 @@ def test_a_ball_under_a_box_has_one_contact():
     compare_contacts(meet(m, np.add(corner, (-0.5, 0.5, 0.1))), (corner, away, -0.001))
 
 
-def test_a_ball_touches_cylinder_and_capsule():
+def test_a_ball_touches_a_cylinder_and_a_capsule():
     m = scene(CYLINDER, OBSTACLES["ball"])
     compare_contacts(meet(m, (0.249, 0, 0.05)), ((0.149, 0, 0), (1, 0, 0), -0.001))
     compare_contacts(meet(m, (0.02, 0.03, 0.249)), ((0, 0, 0.149), (0, 0, 1), -0.001))
@@ -245,7 +245,7 @@ def test_contacts_do_not_depend_on_the_bounding_radius(shape, obstacle):
     for pos, turn in poses(200, 0.5, 7):
         found, expected = meet(m, pos, turn), meet(everywhere, pos, turn)
         assert bool(found) == bool(expected)
-        if m.npush == 0:  # else it also decides which faces are parallel
+        if m.npush == 0:  # else this radius also decides which faces are parallel
             assert len(found) == len(expected)
         touched += bool(found)
         spared += not found
@@ -256,8 +256,7 @@ def test_contacts_do_not_depend_on_the_bounding_radius(shape, obstacle):
 
 @each_obstacle
 @each_shape
-def test_the_depth_of_a_contact_is_the_distance_that_separates(shape, obstacle):
-    """Moving the body along the normal reduces the depth by the same distance."""
+def test_moving_along_the_normal_reduces_the_depth_by_the_same_distance(shape, obstacle):
     m = scene(SHAPES[shape], OBSTACLES[obstacle])
     deepest = 0.02 if obstacle == "block" else 0.05  # so that no other face is nearer
     seen = 0

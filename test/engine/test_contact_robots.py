@@ -28,8 +28,8 @@ def fallen(name, seconds, height=0.3, integrator="implicit_damping"):
     return m, d
 
 
-def test_a_humanoid_is_quiet_after_ten_seconds():
-    """Then no joint with friction or damping turns faster than 0.1 rad/s for 30 s.
+def test_a_humanoid_that_has_fallen_hardly_moves_after_ten_seconds():
+    """For 30 s no joint with friction or damping turns faster than 0.1 rad/s.
 
     The ankles have neither friction nor damping, so a foot in the air may swing.
     """

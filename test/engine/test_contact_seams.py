@@ -68,7 +68,7 @@ def road(shape, ground, surface=None, speed=0.0):
 def with_triangles(system, ground):
     """Add a flat triangle mesh with many random vertices to a system.
 
-    The rounded triangles have float32 vertices in an inclined frame, so they are not quite flat.
+    Except for "triangles", vertices are float32 in an inclined frame, so not quite flat.
     """
     corners = list(itertools.product((-1.0, 1.0), repeat=2))
     points = np.concatenate([np.random.default_rng(4).uniform(-1.0, 1.0, (400, 2)), corners])
@@ -94,7 +94,7 @@ def with_field(system, ground):
 
 
 def slide(m, turn, speed, h, way=0.25, start=-0.13):
-    """Let a body slide over a seam; return the Data and the largest deviation of its velocity.
+    """Let a body slide by `way` [m]; return the Data and the largest deviation of its velocity.
 
     The deviation is relative to the speed. The body starts at its depth of rest.
     """

@@ -147,7 +147,7 @@ def test_steps_of_a_robot_agree_with_and_without_the_mass_matrix():
 
 
 def explicit(m, d, seconds):
-    """Return [qpos, qvel] after some time in continuous time, with an error of 1e-8.
+    """Return [qpos, qvel] after `seconds` of motion in continuous time, with an error of 1e-8.
 
     In a step of 1e-9 s the contact law is the law of continuous time.
     """

@@ -102,8 +102,8 @@ def roof(x, _y):
 
 
 @pytest.mark.parametrize("across", [0.0, 0.3, 1.2])
-def test_a_box_lies_across_a_ridge(across):
-    """A level box touches the ridge only between the points where its sides cross the ridge."""
+def test_a_box_across_a_ridge_touches_it_between_its_sides(across):
+    """The contact line ends where the sides of the level box cross the ridge."""
     m = body(SHAPES["box"], (grid(roof),))
     d = placed(m, (0.02, 0.03, 0.0499), Rotation.from_euler("z", across))
     pos, normal, dist = listed(m, d)
@@ -119,8 +119,7 @@ def test_a_box_lies_across_a_ridge(across):
     assert np.abs(pos[:, 0]).max() < 1e-9
 
 
-def test_a_box_on_its_edge_crosses_a_ridge():
-    """The contact normal is perpendicular to both edges."""
+def test_the_normal_between_an_edge_of_a_box_and_a_ridge_is_perpendicular_to_both():
     m = body(SHAPES["box"], (grid(roof),))
     turn = Rotation.from_euler("zy", [0.0, 0.7])
     reach = (turn.as_matrix() @ np.diag([0.1, 0.15, 0.05]))[2]
@@ -167,7 +166,7 @@ def test_a_ball_in_a_valley_touches_both_sides():
 @pytest.mark.parametrize("cells", [4, 80])
 @pytest.mark.parametrize(("yaw", "height"), [(90, 0.2 * np.hypot(1.0, 0.6)), (45, 0.0), (0, 0.38)])
 def test_a_cylinder_in_a_valley_touches_both_sides(yaw, height, cells):
-    """A cylinder along the valley touches it with its side, a cylinder across it with its rims."""
+    """Along the valley the cylinder's side touches the slopes; across the valley its rims do."""
     valley = grid(lambda x, _y: 0.6 * np.abs(x), (4.0, 4.0), (cells + 1, cells + 1))
     m = body(rb.Cylinder(0.2, 0.6), (valley,))
     x = 0.02 if yaw == 90 else 0.0

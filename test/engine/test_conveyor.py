@@ -52,8 +52,8 @@ def test_a_belt_accelerates_a_body_by_mu_g_until_it_no_longer_slips():
     assert d.nunsolved == 0
 
 
-def test_a_belt_does_twice_the_work_that_becomes_kinetic_energy():
-    """Slip turns the other half of the belt's work into heat."""
+def test_half_of_the_work_of_a_belt_becomes_kinetic_energy():
+    """The other half of the belt's work becomes heat by slip."""
     m = belt()
     d, impulse = settled(m), 0.0
     for _ in range(300):
@@ -173,6 +173,6 @@ def test_an_obstacle_with_an_invalid_velocity_is_refused(velocity):
 
 
 @pytest.mark.parametrize("velocity", [[1.0, 0.0], [np.nan, 0.0, 0.0], [1e300, 0.0, 0.0]])
-def test_an_invalid_velocity_in_replaced_is_refused(velocity):
+def test_replaced_refuses_an_invalid_velocity(velocity):
     with refused(rb.ModelError, "model-array", "geom_velocity"):
         belt().replaced(geom_velocity=2 * [velocity])

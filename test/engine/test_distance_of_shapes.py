@@ -181,7 +181,7 @@ def test_distances_of_points_lines_and_flat_hulls_are_finite_and_consistent(odd,
         assert np.abs(apart).max() < 1e-12 * size
         back = rb.distance(odd, d, f"b {second}", f"a {first}")
         assert back.distance == pytest.approx(found.distance, abs=2e-9 * size)
-    for other in DEGENERATE:  # three names of the same body
+    for other in DEGENERATE:  # "hull" and "repeated" have the same shape as "box"
         for same in ("hull", "repeated"):
             assert dist[other, same] == pytest.approx(dist[other, "box"], abs=1e-9, rel=1e-9)
 

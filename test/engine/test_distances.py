@@ -129,7 +129,7 @@ def test_the_direction_is_the_gradient_and_a_unit_vector(name):
 
 @each_solid
 def test_the_direction_leads_to_the_surface(name):
-    """At twice the distance outside the direction is the same."""
+    """Outside, a point at twice the distance has the same direction."""
     for x in points(name, 1000):
         dist, away = at(name, x)
         if dist > 0.0:

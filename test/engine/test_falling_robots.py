@@ -13,7 +13,7 @@ ILL = ("icub.urdf",)
 
 
 def beyond(m, qpos):
-    """Return how far each joint is beyond its limit; 0 within limits or without limits."""
+    """Return how far each joint is beyond its limit at qpos; 0 within limits or without limits."""
     q = qpos[m.jnt_qposadr]
     r = np.maximum(np.maximum(m.jnt_range[:, 0] - q, q - m.jnt_range[:, 1]), 0.0)
     return np.where(m.jnt_limited, r, 0.0)

@@ -159,7 +159,7 @@ def linked(held):
 
 
 def thrown(m, held, speed, seed):
-    """Return Data in which the two boxes rotate about a random axis and fall."""
+    """Return Data in which two boxes fall and rotate about a random axis at `speed` [rad/s]."""
     rng, turn = np.random.default_rng(seed), Rotation.random(random_state=seed)
     d, w = rb.make_data(m), rng.normal(size=3)
     w *= speed / np.linalg.norm(w)

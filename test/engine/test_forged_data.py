@@ -101,7 +101,7 @@ def results(m, d, forge):
 
 @pytest.mark.parametrize("value", HOSTILE)
 def test_no_result_depends_on_old_integers_in_a_data(system, value):
-    """Kernels write every index, rank and counter before reading the number."""
+    """Kernels write every index, rank and counter before they read it."""
     m, d = system
 
     def forge(each):

@@ -72,7 +72,7 @@ def own(m):
     return np.flatnonzero(m.jnt_class == JointClass.FREE)
 
 
-# accelerations
+# given accelerations
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -141,7 +141,7 @@ def test_joints_of_several_coordinates_can_be_driven(kind):
     assert d.qacc == pytest.approx(qacc, rel=1e-10, abs=1e-10 * np.abs(qacc).max())
 
 
-# velocities and positions
+# given velocities and positions
 
 
 @each_integrator
@@ -316,7 +316,7 @@ def test_the_rate_of_momentum_of_a_driven_humanoid_is_exact():
     assert d.qacc[6:].tolist() == np.sin(np.arange(1, m.njnt)).tolist()
 
 
-# errors
+# arguments of set_drive that are refused
 
 
 def described():

@@ -129,7 +129,7 @@ REST = -9.81 * 1.35
 
 
 def energies(integrator, seed, seconds):
-    """Return the energy above REST every 0.1 s, after a start at rest in a random pose.
+    """Return the energy above REST every 0.1 s for `seconds`, from rest in a random pose on.
 
     Semi-implicit steps compute velocities between two positions, as a leapfrog method does. So,
     except with rk4, the velocity at qpos is the mean of qvel and the next qvel.
@@ -205,7 +205,7 @@ NO_TREES = {
 
 @each_integrator
 @pytest.mark.parametrize("system", NO_TREES)
-def test_implicit_integrators_refuse_constraints_by_name(system, integrator):
+def test_implicit_integrators_refuse_constraints(system, integrator):
     m = rb.build(NO_TREES[system]())
     with refused(ParameterError, "option-integrator", "integrator", found=integrator):
         m.opt.integrator = integrator

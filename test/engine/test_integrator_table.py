@@ -49,7 +49,7 @@ def set_drive(integrator):
 
 
 def made(make):
-    """Return a function that calls make(m) for the arm with an integrator."""
+    """Return a function that gets an integrator's name, and calls make(m) for the arm with it."""
 
     def cell(integrator):
         m = arm()

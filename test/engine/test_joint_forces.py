@@ -70,7 +70,7 @@ def system(seed, constrained):
 
 
 def in_world(d, joint_wrench, body, pose):
-    """Return [moment about the world's origin; force] of a joint wrench that is given in F_s."""
+    """Return [moment about the world's origin; force] of a joint wrench given in the frame F_s."""
     R = d.xmat[body].reshape(3, 3) @ rotation(pose.quat).as_matrix()
     p = d.xpos[body] + d.xmat[body].reshape(3, 3) @ np.array(pose.pos)
     moment, force = R @ joint_wrench[:3], R @ joint_wrench[3:]
@@ -210,7 +210,7 @@ def test_the_force_along_a_joint_equals_the_applied_force(seed, constrained):
         compare.close("S^T f", along[alone], tau[alone], 1e-9)
 
 
-# MuJoCo
+# comparison with MuJoCo
 
 
 @pytest.mark.parametrize("base", pairs.BASES)
@@ -232,7 +232,7 @@ def test_cfrc_int_agrees_with_mujoco(name, base):
         compare.close("cfrc_int", d.cfrc_int[1:], t.cfrc_int[1:], 1e-10)
 
 
-# closed forms
+# comparison with closed forms
 
 
 def pendulum(**fields):
@@ -246,7 +246,7 @@ def pendulum(**fields):
 
 
 def held(m):
-    """Return a Data at rest, in which qfrc_applied holds the Model, with joint forces."""
+    """Return a Data at rest with computed joint forces; qfrc_applied holds the Model."""
     d = rb.make_data(m)
     rb.inverse(m, d)
     d.qfrc_applied = d.qfrc_inverse
@@ -333,7 +333,7 @@ def test_an_unbalanced_rotor_loads_its_bearings():
         )
 
 
-# loops
+# closed loops
 
 
 def test_two_supports_share_the_weight_of_a_beam():

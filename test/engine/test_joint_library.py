@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Engine and textbook compute each joint type of the library, forward and reversed.
+"""The engine and the textbook code are right for each joint type, forward and reversed.
 
 Derivatives are central differences with steps h and h/2, which are extrapolated (Richardson). For
 h = 2e-3 and positions of about 1 the truncation error, of order h^4, is 2e-13, and the rounding
@@ -296,7 +296,7 @@ def test_quaternions_keep_unit_length(name):
 
 
 @each_type
-def test_random_positions_are_valid_and_their_rotations_uniform(name):
+def test_random_positions_are_valid_and_their_rotations_are_uniform(name):
     """All positions differ, and their rotations cover the whole sphere."""
     m = one_joint(name, "forward")
     kind = TYPE_OF_NAME[name]

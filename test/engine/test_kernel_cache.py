@@ -33,7 +33,7 @@ def double(x):
 
 
 def kernel_of(folder):
-    """Declare a kernel as a new process does; return its result, and whether it was loaded."""
+    """Declare a kernel as a new process does; return its result, and if `folder` had its code."""
     compiled = jit.compile_cached(double, jit.OPTIONS, str(folder))
     return compiled(21), sum(compiled.stats.cache_hits.values()) == 1
 
@@ -161,7 +161,7 @@ def test_functions_with_the_same_name_have_different_files(tmp_path):
 
 
 def test_cached_files_contain_only_the_names_of_views(monkeypatch):
-    """So a process without a view's module can still read and rewrite the index."""
+    """So a process that has not imported a view's module can still read and rewrite the index."""
     written = pickle.dumps([views.MODEL, views.DATA])
     assert len(written) < 300
     assert pickle.loads(written) == [views.MODEL, views.DATA]

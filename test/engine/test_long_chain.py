@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Linear algorithms handle a chain of 10,000 links; its mass matrix is refused."""
+"""Algorithms of linear cost handle a chain of 10,000 links; its mass matrix is refused."""
 
 import numpy as np
 import pytest

@@ -106,7 +106,7 @@ def weight(crank):
 
 
 def closed_form(time):
-    """Return the angle and the speed of the crank at a time [s], by the closed equation."""
+    """Return angle and speed of the crank at a time [s], by the equation of motion."""
 
     def change(_time, state):
         crank, w = state

@@ -217,7 +217,7 @@ def test_the_delta_robot_agrees_with_its_inverse_kinematics(centre):
     np.testing.assert_allclose(R, np.eye(3), atol=1e-14)
 
 
-def test_the_platform_of_a_delta_robot_does_not_rotate_and_matches_its_motors():
+def test_the_platform_of_a_delta_robot_moves_by_its_inverse_kinematics_without_rotation():
     m = model("delta", stiffness=10.0)
     d = started(m, qpos=mechanisms.delta_at(m, np.array([0.05, 0.0, -0.5])))
     motors = [m.jnt_qposadr[m.jnt_id(f"motor_{i}")] for i in range(3)]
@@ -284,7 +284,7 @@ def test_mechanisms_keep_their_energy_for_a_minute(name, record_property):
     assert drift.ranks == {RANKS[name][0]} or name == "gripper"
 
 
-def test_a_delta_robot_on_springs_moves_for_a_minute(record_property):
+def test_a_delta_robot_on_springs_keeps_its_energy_for_a_minute(record_property):
     m = model("delta", stiffness=10.0)
     d = started(m, qpos=mechanisms.delta_at(m, np.array([0.05, 0.0, -0.5])), speed=1.0)
     drift = Drift(m, d, 60.0)

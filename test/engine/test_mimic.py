@@ -247,7 +247,7 @@ def test_the_kinetic_energy_includes_mimic_joints(seed):
 
 @pytest.mark.parametrize("seed", range(3))
 def test_energy_of_a_tree_with_mimic_joints_is_conserved(seed):
-    """With two timesteps the energy error is of order 4, as the integrator's."""
+    """Runs with two timesteps show an energy error of order 4, the order of the integrator."""
     losses = []
     for h in (2e-3, 1e-3):
         m = rb.build(tree(seed, nb=6))

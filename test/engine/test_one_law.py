@@ -197,7 +197,7 @@ def test_forces_in_oblique_impacts_balance():
     assert hits > 0
 
 
-# inverse
+# inverse agrees with forward
 
 
 def assert_inverse_returns(m, d):

@@ -19,7 +19,7 @@ coal = pytest.importorskip("coal", reason="coal comes with pin")
 from support.coal_twin import CoalTwin  # noqa: E402  it imports coal
 
 SIZES = (0.001, 0.03, 0.5, 10.0)
-CLOSE = 1e-9  # [m]
+CLOSE = 1e-9  # tolerance [m]
 
 
 def hull(count):

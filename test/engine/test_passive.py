@@ -78,7 +78,7 @@ def test_implicit_damping_of_a_chain_matches_a_dense_solve():
 
 
 @pytest.mark.parametrize("integrator", ["euler", "implicit_damping", "rk4"])
-def test_friction_decelerates_a_joint_at_force_over_inertia(integrator):
+def test_friction_decelerates_a_joint_by_its_force_over_the_inertia(integrator):
     m = wheel(friction=0.35)
     m.opt.integrator = integrator
     _, speeds = run(m, qvel=2.0, steps=1000)

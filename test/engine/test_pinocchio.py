@@ -61,8 +61,7 @@ def compare(case, m, d, twin, regular):
         case.close("frame rotation", R, rotation, TOLERANCE)
 
 
-def test_robots_left_out_of_forward_dynamics_are_singular():
-    """Their mass matrix cannot be inverted."""
+def test_robots_left_out_of_forward_dynamics_have_a_singular_mass_matrix():
     for name in robots.SINGULAR:
         m = robots.load(robots.find(name)).replaced()
         m = m.replaced(dof_armature=0.0 * m.dof_armature)

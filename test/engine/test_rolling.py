@@ -53,7 +53,7 @@ def test_a_rolling_ball_has_five_position_and_three_velocity_freedoms():
 
 
 def test_a_ball_that_rolls_round_a_square_returns_rotated():
-    """The position is the first one, but the orientation differs by 120 degrees."""
+    """The ball is again at its first position, but its orientation differs by 120 degrees."""
     m = model(mechanisms.ball())
     d = rb.make_data(m)
     side = RADIUS * np.pi / 2  # a quarter of a turn
@@ -98,7 +98,7 @@ def test_a_ball_that_also_spins_about_the_vertical_rolls_straight():
 
 
 def test_a_ball_on_a_turntable_runs_in_a_circle():
-    """As v' = 2/7 W z x v, the ball completes a circle in 7/2 turns of the table."""
+    """As v' = 2/7 W z x v, with the table's rate W, a circle takes 7/2 turns of the table."""
     m = model(mechanisms.ball(spinning_floor="turntable"))
     d = rb.make_data(m)
     d.qpos[:2] = (0.3, 0.1)

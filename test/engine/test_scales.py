@@ -54,7 +54,7 @@ def test_subtrees_without_mass_have_a_finite_centre_of_mass():
 
 
 def mechanism(size, slider):
-    """Return a scaled four-bar or slider-crank, whose loop is open at zero positions."""
+    """Return a four-bar, or a slider-crank if `slider`, scaled by `size`, open at qpos0."""
     system = rb.SystemBuilder("mechanism")
     for name, length in (("crank", 0.1), ("coupler", 0.25), ("rocker", 0.2)):
         middle = rb.pose((0.5 * length * size, 0.0, 0.0))

@@ -266,7 +266,7 @@ def test_a_limit_can_have_any_time_constant_and_damping_ratio(kind):
 
 @pytest.mark.parametrize("z", [0.05, 0.1, 0.3, 0.5])
 @pytest.mark.parametrize(("h", "accuracy"), [(1e-4, 1e-4), (1e-3, 5e-4), (5e-3, 1e-2)])
-def test_a_limit_with_a_small_damping_ratio_returns_speed(z, h, accuracy):
+def test_a_joint_rebounds_from_a_limit_with_a_small_damping_ratio(z, h, accuracy):
     """The speed follows the closed form of a spring and damper that cannot pull.
 
     Source: Schwager, Poeschel, Coefficient of restitution and linear-dashpot model revisited,
@@ -283,7 +283,7 @@ def test_a_limit_with_a_small_damping_ratio_returns_speed(z, h, accuracy):
     assert -d.qvel[0] / 2.0 == pytest.approx(np.exp(-z / root * held), rel=accuracy)
 
 
-def test_both_limits_of_a_joint_without_play_act():
+def test_both_limits_act_if_the_range_of_a_joint_is_zero():
     m = pendulum(kind="revolute", limit=(0.0, 0.0))
     d = rb.make_data(m)
     for force in (0.0, -3.0 * LOAD):

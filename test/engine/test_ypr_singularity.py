@@ -59,8 +59,8 @@ def test_results_are_finite_at_the_singularity(reversals, sign):
 
 
 @each_polarity
-def test_close_to_the_singularity_the_axes_are_those_nearby(reversals):
-    """Closer than SINGULAR, S has the axes at the distance SINGULAR, so its rank is 3."""
+def test_close_to_the_singularity_the_axes_stay_independent(reversals):
+    """Closer than SINGULAR, S has the axes of the distance SINGULAR, so its rank is still 3."""
     m, _ = robot(reversals=reversals)
     for distance in (0.0, 1e-9, -1e-9, 0.5 * SINGULAR, -2.0 * SINGULAR):
         q = np.array([0.4, QUARTER - distance, -0.7])
@@ -196,7 +196,7 @@ def test_fast_passes_of_the_singularity_with_long_steps_keep_the_energy(
 
 
 def like_a_ball(q, rates, integrator, steps, **options):
-    """Return the Data of a link on a yaw-pitch-roll and on a ball joint, after some steps."""
+    """Return a link's Data after some steps on a yaw-pitch-roll joint, and on a ball joint."""
     description = trees.auto_tree(1, kinds=("spherical_ypr",), seed=4)
     (joint,) = description.joints
     model = spherical_ypr(q, rates, 0.0)

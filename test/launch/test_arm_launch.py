@@ -57,7 +57,7 @@ def test_a_launch_for_a_real_arm_starts_only_the_controller_in_a_dry_run(launch_
     assert "simulator" not in started.text()
 
 
-def test_arguments_have_the_type_of_the_parameter_and_topics_their_names(launch_file):
+def test_arguments_have_the_types_of_parameters_and_only_given_topics_are_renamed(launch_file):
     told = launch_file(
         GRAVITY,
         "namespace:=left",
@@ -145,7 +145,7 @@ def test_the_simulated_arm_is_the_controlled_robot_with_its_mounting(launch_file
 
 
 def test_the_scene_of_the_arm_matches_the_simulator(launch_file):
-    """The arm's mounting is that of its robot in the scene."""
+    """The arm has the mounting of its robot in the scene."""
     scene = str(Path(__file__).parents[2] / "config" / "scenes" / "gripper.yaml")
     given = ("sim:=true", f"scene:={scene}", "mounting_rpy:=[3.141592653589793, 0, 0]")
     told = launch_file(GRAVITY, *given).told(2)

@@ -28,7 +28,7 @@ def test_the_controller_gets_the_namespace_simulated_time_and_its_file(launch_fi
 
 
 @pytest.mark.parametrize("given", CONTROLLER)
-def test_a_controller_needs_package_and_executable(launch_file, given):
+def test_a_controller_needs_a_package_and_an_executable(launch_file, given):
     assert "controller_package is" in launch_file("hil.launch.py", given).fails()
 
 
@@ -50,7 +50,7 @@ def test_a_missing_parameter_file_is_refused(launch_file, name):
     assert f"{name} is '/no/gains.yaml', which is not a file" in text
 
 
-def test_the_simulator_reads_the_file(launch_file):
+def test_the_simulator_accepts_the_default_parameter_file(launch_file):
     started = launch_file("hil.launch.py", real=True)
     started.wait_for("simulating 'seven_dof_arm'")
     assert "there is no parameter" not in started.text()

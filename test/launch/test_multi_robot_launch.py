@@ -30,7 +30,7 @@ def test_every_robot_has_a_namespace_and_a_prefix_and_only_one_publishes_the_clo
     assert set(seeds) == {1, 2, None}
 
 
-def test_one_process_gets_the_list_and_no_namespace(launch_file):
+def test_a_single_process_gets_the_list_of_robots_and_no_namespace(launch_file):
     started = launch_file("multi_robot.launch.py", "one_process:=true")
     told = started.told()
     assert told["/simulator"]["parameters"]["robots"] == ["left", "right"]
@@ -81,7 +81,7 @@ def test_two_launched_robots_have_their_own_topics(launch_file, domain, one_proc
 
 
 @pytest.mark.parametrize("one_process", ["false", "true"])
-def test_another_robot_can_be_launched_twice(launch_file, one_process):
+def test_two_robots_of_another_urdf_can_be_launched(launch_file, one_process):
     urdf = LAUNCH.parent / "config" / "robots" / "pendulum.urdf"
     given = (f"urdf:={urdf}", f"one_process:={one_process}")
     started = launch_file("multi_robot.launch.py", *given, real=True)

@@ -40,7 +40,7 @@ def test_the_end_of_the_simulator_ends_rviz_too(launch_file):
 
 
 @pytest.mark.parametrize("file", ["sim_with_rviz.launch.py", "multi_robot.launch.py"])
-def test_no_process_is_started_without_rviz(launch_file, file):
+def test_no_process_is_started_if_rviz_is_not_installed(launch_file, file):
     text = launch_file(file, "rviz:=true", without=["rviz2"]).fails()
     assert "there is no package 'rviz2'" in text
     assert "TOLD" not in text

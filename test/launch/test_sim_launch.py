@@ -46,7 +46,7 @@ def test_every_parameter_of_the_node_is_an_argument(path):
             assert arguments[parameter.name].choices == ("", *parameter.choices)
 
 
-def test_only_set_arguments_become_parameters(launch_file):
+def test_only_arguments_that_are_given_become_parameters(launch_file):
     told = launch_file("sim.launch.py").told()
     assert told["/simulator"]["parameters"] == {"urdf": ARM, "use_sim_time": False}
 

@@ -110,7 +110,7 @@ def test_an_invalid_number_of_robots_is_refused(m, nsim):
         rb.Batch(m, nsim)
 
 
-def test_more_robots_than_memory_are_refused(m):
+def test_more_robots_than_fit_into_the_memory_are_refused(m):
     with refused(rb.ParameterError, "bad-argument", "nsim") as error:
         rb.Batch(m, 2**39)
     assert "bytes" in str(error.value)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""rb.Batch gives the bits of s.step and of rb.step, with any number of robots and threads."""
+"""rb.Batch gives the bits of specialised steps and of rb.step, for any robots and threads."""
 
 import functools
 import warnings
@@ -106,7 +106,7 @@ def test_result_bits_do_not_depend_on_the_number_of_lanes(width, monkeypatch):
     assert_equal(b, one_by_one)
 
 
-def test_forces_on_bodies_act_after_they_are_bound():
+def test_forces_on_bodies_act_after_an_assignment_to_xfrc_applied():
     m = arm(True)
     b, s = filled(m, 9), rb.specialize(m)
     b.step()
@@ -243,7 +243,7 @@ def test_parameters_may_differ_between_robots_of_a_batch(specialize):
 
 
 @pytest.mark.parametrize("specialize", [True, False])
-def test_springs_act_after_they_are_expanded(specialize):
+def test_springs_act_after_their_stiffness_is_expanded(specialize):
     m = smoothly(arm().replaced())
     b = filled(m, 3, specialize=specialize)
     b.expand("jnt_stiffness")[1] = 50.0

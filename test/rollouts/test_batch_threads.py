@@ -73,7 +73,7 @@ def test_calls_from_several_threads_take_turns(m):
 
 
 @pytest.mark.parametrize("piece", [1, 4 * 8 * 8, 10**9])
-def test_bits_depend_neither_on_threads_nor_on_pieces(m, piece, monkeypatch):
+def test_bits_depend_neither_on_threads_nor_on_pieces_of_work(m, piece, monkeypatch):
     monkeypatch.setattr(job, "PIECE_WORK", piece)
     ends = []
     for nthread in (1, 2, 7):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Capsules on planes in lanes: a Batch moves robots as rb.step moves each of them."""
+"""Capsules on planes in vector lanes: a Batch moves robots as rb.step moves each of them."""
 
 import numpy as np
 import pytest
@@ -48,9 +48,8 @@ def thrown(m, number=32, seed=0, spin=3.0, threads=0):
 
 
 def compared(b, steps, every=4):
-    """Return the largest error of a step, and shares of all steps.
-
-    The shares are those with 0, 1, 2 contacts (3,), and those that the engine computed.
+    """Return the largest error of a step, the shares (3,) of steps with 0, 1 and 2 contacts, and
+    the share of steps that the engine computed.
     """
     worst, engine, ends = 0.0, 0.0, np.zeros(3)
     for n in range(steps):
@@ -125,7 +124,7 @@ def test_the_bits_of_a_rod_do_not_depend_on_other_rods_or_threads():
     assert len(set(found)) == 1
 
 
-def test_memory_of_spin_passes_through_a_data():
+def test_a_data_has_the_memory_of_torsional_friction_of_a_rod():
     """rb.step of a robot's Data gives the same next step as the Batch."""
     m = rod()
     b = thrown(m, spin=6.0)
@@ -172,7 +171,7 @@ def legged(feet, capsules_of_calves=False):
     return rb.build(system)
 
 
-def test_only_capsules_at_the_ends_of_a_robot_have_points():
+def test_only_capsules_at_the_ends_of_a_robot_have_contact_points_in_lanes():
     m = legged(6)
     found = touching(m)
     assert len(found.planes) == MOST_POINTS

@@ -35,7 +35,7 @@ def assert_same_memory(b, g):
 
 
 @needs_robots
-def test_a_trot_has_the_bits_of_a_batch(gpu):
+def test_a_trot_on_a_gpu_has_the_bits_of_the_cpu(gpu):
     b, phase = batch(shared(), 24)
     g, engine = copied(b), 0
     for n in range(60):
@@ -48,7 +48,7 @@ def test_a_trot_has_the_bits_of_a_batch(gpu):
     assert_same_memory(b, g)
 
 
-def test_a_finger_with_friction_and_a_limit_has_the_bits_of_a_batch(gpu):
+def test_a_finger_with_friction_and_a_limit_has_the_bits_of_the_cpu(gpu):
     b = rb.Batch(finger(dof_frictionloss=np.array([0.0, 0.02])), 9)
     b.qpos[:, 0] = np.linspace(0.02, 0.2, 9)
     g = copied(b)
@@ -102,7 +102,7 @@ def test_chosen_robots_resets_parameters_forces_and_outputs_have_the_bits_of_a_b
     assert_same_memory(b, g)
 
 
-def test_a_diverged_robot_is_not_given_to_the_engine_again_and_again(gpu):
+def test_a_robot_that_diverges_on_a_gpu_is_marked_as_on_the_cpu(gpu):
     b = rb.Batch(finger(), 8)
     b.qpos[:, 0] = 0.06
     g = copied(b)

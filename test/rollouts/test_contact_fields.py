@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Spheres on height fields in lanes: a Batch moves robots as rb.step moves each of them."""
+"""Spheres on height fields in vector lanes: a Batch moves robots as rb.step does."""
 
 import numpy as np
 import pytest

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Contact in lanes: a Batch moves robots with spheres as feet as rb.step moves each of them."""
+"""Contact in vector lanes: a Batch moves robots with spherical feet as rb.step does."""
 
 import functools
 import re
@@ -52,7 +52,7 @@ def standing(m, height=0.0):
 
 
 def trotting(m, qpos, t, phase):
-    """Return the forces (n, nv) of springs that swing diagonal legs in turn."""
+    """Return the forces (n, nv) at time t of springs that swing diagonal legs in turn."""
     found = np.zeros((len(qpos), m.nv))
     for dofs, shift in zip(legs(m), SIGNS.values(), strict=True):
         turn = 2.0 * np.pi * (2.0 * t + phase + shift)
@@ -178,7 +178,7 @@ def test_joints_with_friction_step_in_lanes_as_in_the_engine(integrator):
 
 @needs_robots
 def test_a_foot_with_two_solutions_of_coulombs_law_has_the_solution_of_the_engine():
-    """With 0.8 |G_tn| > G_nn Coulomb's law has two solutions: the leg stands, or it lifts off.
+    """If the inverse inertia G has 0.8 |G_tn| > G_nn, the leg can stand, or it can lift off.
 
     In the engine the friction of the last step keeps a foot on the ground during the search for
     its normal force. Lanes without this friction lifted two of the feet.
@@ -327,7 +327,7 @@ def slanted():
 
 @pytest.mark.parametrize("number", [6, pytest.param(16, marks=pytest.mark.nightly)])
 @pytest.mark.parametrize("make", [finger, slanted])
-def test_a_tip_that_touches_and_leaves_steps_as_in_the_engine(make, number):
+def test_a_fingertip_that_lifts_off_steps_as_in_the_engine(make, number):
     m = make()
     b = rb.Batch(m, number)
     b.qpos[:, 0] = np.linspace(0.02, 0.2, number)
@@ -375,8 +375,8 @@ def test_the_acceleration_of_any_geometry_starts_a_search_for_late_contacts():
 
 @pytest.mark.parametrize("mass", [1e-3, 2.0, 1e3])
 def test_a_ball_at_rest_carries_its_weight(mass):
-    """The ball rests at the depth 2 g h^2 / 3e4, because each step removes half of the depth with
-    the slope 3e4 m / h.
+    """The ball rests at the depth 2 g h^2 / 3e4: each step removes half of the depth, and the
+    contact exerts 3e4 m / h newtons per m/s.
     """
     m = hopper(mass)
     b = rb.Batch(m, 2)

@@ -93,7 +93,7 @@ def test_a_gpu_has_the_bits_of_the_cpu(floating, gpu):
 
 @needs_robots
 @pytest.mark.parametrize("name", ROBOTS)
-def test_a_gpu_has_the_bits_of_the_cpu_for_robots(name, gpu):
+def test_a_gpu_has_the_bits_of_the_cpu_for_real_robots(name, gpu):
     b, g = pair(load(name))
     for each in (b, g):
         each.step()
@@ -107,7 +107,7 @@ def test_a_gpu_has_the_bits_of_the_cpu_for_robots(name, gpu):
 
 @pytest.mark.parametrize("longest", [cuda_code.LONGEST_FUNCTION, 0])
 def test_a_gpu_uses_parameters_forces_and_outputs_of_each_robot(m, longest, gpu, monkeypatch):
-    """In one case all functions are cut into blocks."""
+    """With `longest` = 0 all functions are cut into blocks."""
     monkeypatch.setattr(cuda, "LONGEST_FUNCTION", longest)
     monkeypatch.setattr(cuda_code, "BLOCK", 150)
     b, g = pair(m)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Pairs of a robot's spheres and capsules in lanes: a Batch moves robots as rb.step does."""
+"""Contact of a robot's spheres and capsules in lanes: a Batch moves robots as rb.step does."""
 
 import numpy as np
 import pytest
@@ -14,7 +14,7 @@ TIPS = {"ball": rb.Sphere(0.03), "rod": rb.Capsule(0.02, 0.06), "box": rb.Box((0
 
 
 def gripper(tips, floor=False):
-    """Return the Model of two fingers on a palm, which rotates, or with a floor hops on a ball."""
+    """Return two fingers with `tips` on a palm, which rotates, or with a floor hops on a ball."""
     system = rb.SystemBuilder("gripper", base="world")
     if floor:
         system.floor()
@@ -41,7 +41,7 @@ def gripper(tips, floor=False):
 
 
 def grasping(b, n, phase):
-    """Return the forces (n, nv) of springs that close and open the fingers and rub the tips."""
+    """Return the forces (nsim, nv) in step n of springs that move the fingers and rub the tips."""
     q, found = b.qpos, np.zeros(b.qvel.shape)
     bend = 0.8 + 0.6 * np.sin(0.03 * n + phase)
     for k, wanted in ((1, bend), (3, -bend)):
@@ -59,9 +59,8 @@ def started(m, number=24, threads=0, seed=0):
 
 
 def compared(b, phase, steps, every=3):
-    """Return the largest error of a step, the mean number of contacts, and the engine's share.
-
-    The last number is the share of steps that the engine computed.
+    """Return the largest error of a step, the mean number of contacts, and the share of steps that
+    the engine computed.
     """
     worst, contacts, engine = 0.0, 0.0, 0.0
     for n in range(steps):
@@ -149,7 +148,7 @@ def test_robots_with_their_own_masses_grip_as_in_their_own_models():
     np.testing.assert_allclose(b.qpos[3], one.qpos[0], rtol=0, atol=1e-6)
 
 
-def test_pairs_without_a_point_are_computed_by_the_engine_when_they_touch(monkeypatch):
+def test_pairs_without_room_in_the_lanes_are_computed_by_the_engine_when_they_touch(monkeypatch):
     from rbdyn_ros.rollouts.contact import points
 
     monkeypatch.setattr(points, "FEW_PAIRS", 0)

@@ -112,7 +112,7 @@ def test_a_law_changes_no_bit_of_the_step(arm, law):
     assert_same_bits(found, rb.specialize(m), qpos, qvel, found.qfrc_applied)
 
 
-def test_parameters_have_the_bits_of_a_model_with_these_numbers(arm):
+def test_parameters_give_the_bits_of_a_model_with_these_numbers(arm):
     m, qpos, qvel, _ = arm
     damping, gravity = np.linspace(0.0, 2.0, m.nv), (0.5, 0.0, -3.0)
     params = {

@@ -18,7 +18,7 @@ BOTH = pytest.mark.parametrize("specialize", [True, False])
 
 
 def rolled(m, rows=slice(None), **more):
-    """Return the Rollout of some of NBATCH robots, which all have different inputs."""
+    """Return the Rollout of robots `rows` of NBATCH robots, which all have different inputs."""
     qpos, qvel = starts(m, NBATCH)
     mass = m.body_mass * np.random.default_rng(2).uniform(0.8, 1.2, (NBATCH, 1))
     policy = PDGravityPolicy(np.linspace(5.0, 20.0, NBATCH)[rows, None], 1.0)
@@ -46,7 +46,7 @@ def test_result_bits_do_not_depend_on_the_number_of_threads(specialize):
 @needs_robots
 @BOTH
 @pytest.mark.parametrize("rows", [slice(0, 1), slice(3, 12), slice(None, None, -1)])
-def test_result_bits_do_not_depend_on_the_batch(specialize, rows):
+def test_result_bits_do_not_depend_on_the_other_robots_of_a_batch(specialize, rows):
     m = robot("arm")
     expected = rolled(m, specialize=specialize)
     found = rolled(m, rows, specialize=specialize)
@@ -56,7 +56,7 @@ def test_result_bits_do_not_depend_on_the_batch(specialize, rows):
 
 @needs_robots
 @BOTH
-def test_result_bits_do_not_depend_on_the_size_of_pieces(specialize, monkeypatch):
+def test_result_bits_do_not_depend_on_the_size_of_pieces_of_work(specialize, monkeypatch):
     m = robot("arm")
     expected = rolled(m, specialize=specialize)
     # a piece is one step, some steps of a block, or all steps

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The machine code of a user's law gives the results of NumPy, or an error gives the reason."""
+"""The machine code of a user's law gives the results of NumPy; errors say why others fail."""
 
 # ruff: noqa: ARG005  laws are given four arguments, whatever they use
 

@@ -70,7 +70,7 @@ def test_payload_params_agree_with_with_payload(name, frame, specialize):
 
 
 @needs_robots
-def test_payloads_may_differ_in_one_argument():
+def test_payloads_may_differ_in_only_their_masses():
     m = robot("arm")
     params = payload_params(m, "tool0", np.array([0.5, 1.0]), (0.0, 0.0, 0.1))
     assert {field: next(iter(given.values())).shape for field, given in params.items()} == {
@@ -148,7 +148,7 @@ def test_parameters_equal_to_the_model_change_nothing(specialize):
 
 
 @needs_robots
-def test_parameters_do_not_carry_over_to_the_next_call():
+def test_parameters_of_a_call_have_no_effect_on_the_next_call():
     m = robot("arm")
     qpos, qvel = starts(m, 3)
     for specialize in (True, False):

@@ -51,7 +51,7 @@ def rolled(m, policy, reference, specialize, **more):
         (ComputedTorquePolicy, ComputedTorque, (np.arange(50.0, 110.0, 10.0), 18.0)),
     ],
 )
-def test_policies_equal_the_laws_of_control(policy, law, gains, specialize):
+def test_policies_give_the_forces_of_the_control_laws(policy, law, gains, specialize):
     m = robot("arm")
     reference = wanted(m)[:, :, : 3 * m.nv if law is ComputedTorque else 2 * m.nv]
     arm = Arm(m, gravity=m.opt.gravity)

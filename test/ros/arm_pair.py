@@ -123,7 +123,7 @@ class Pair:
         self.until(lambda: self.arm.rows and self.said)
 
     def _hear(self):
-        """Subscribe to the status again, so that a lost newest status arrives."""
+        """Subscribe to the status again, because its newest message may have been lost."""
         if self._status is not None:
             self.peer.node.destroy_subscription(self._status)
         heard = lambda message: self.said.append(message.data)  # noqa: E731

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The commands `rbdyn topic`, `rbdyn service` and `rbdyn param`, with a node beside them."""
+"""The commands `rbdyn topic`, `rbdyn service` and `rbdyn param` reach a node in a thread."""
 
 import threading
 import time

@@ -38,7 +38,7 @@ def states_until(loop, condition):
     return states
 
 
-#: Settings of a loop that moves only by step(n), without the pace of a clock.
+#: Settings of a loop that moves only by step(n), as fast as it can.
 WALKING = {"time_mode": "fast", "start_paused": True, "command_timeout": 1e6}
 
 #: Number of ticks between two reads; the loop can store the states of a few more ticks.

@@ -12,7 +12,7 @@ from rbdyn_ros.engine.compiler import jit
 from rbdyn_ros.runtime.types import EFFORT
 
 if jit.DISABLED:
-    pytest.skip("the loop is compiled only", allow_module_level=True)
+    pytest.skip("the loop needs compiled code", allow_module_level=True)
 
 MOTOR = rb.ActuatorSpec(
     "x", gear=20.0, armature=1e-4, motorconst=(0.05, 0.05), motorconst_error=0.1, resistance=0.5,

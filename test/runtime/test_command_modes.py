@@ -12,7 +12,7 @@ import rbdyn_ros as rb
 from rbdyn_ros.engine.compiler import jit
 
 if jit.DISABLED:
-    pytest.skip("the loop is compiled only", allow_module_level=True)
+    pytest.skip("the loop needs compiled code", allow_module_level=True)
 
 from rbdyn_ros.runtime.types import EFFORT, IMPEDANCE, POSITION, VELOCITY, Command
 
@@ -99,7 +99,7 @@ def test_a_joint_in_velocity_mode_stops_at_a_position_limit(start):
 
 
 def stands_at_half(loop, k=0):
-    """Command the present position 0.5; return whether the joint does not move."""
+    """Command dof k to its present position 0.5; return whether it stays at rest."""
     loop.orders.command(commanded(k, POSITION, 0.5))
     state = walk(loop, 1)[0]
     return state.qacc[k] == 0.0 and state.qpos[k] == 0.5

@@ -13,7 +13,7 @@ import rbdyn_ros as rb
 from rbdyn_ros.engine.compiler import jit
 
 if jit.DISABLED:
-    pytest.skip("the loop is compiled only", allow_module_level=True)
+    pytest.skip("the loop needs compiled code", allow_module_level=True)
 
 from rbdyn_ros.runtime.types import EFFORT, POSITION, Wrench
 
@@ -141,7 +141,7 @@ def heavier(gravity):
     return m
 
 
-def test_an_exchange_changes_gravity_between_two_ticks(start):
+def test_an_exchange_of_the_model_changes_gravity_between_two_ticks(start):
     loop = start(bundled_arm(), **WALKING)
     for gravity in ((0.0, 0.0, -9.81), (3.0, 0.0, -1.62), (0.0, 0.0, 0.0)):
         plant = heavier(gravity)
@@ -154,7 +154,7 @@ def test_an_exchange_changes_gravity_between_two_ticks(start):
             assert (state.qvel == d.qvel).all()
 
 
-def test_a_servo_uses_the_new_model_after_an_exchange(start):
+def test_a_servo_uses_the_new_model_after_an_exchange_of_models(start):
     """The servo compensates weight and damping of the new Model, whose friction law is smooth."""
     loop = start(smoothly(bundled_arm()), **WALKING)
     changed = smoothly(heavier((2.0, 0.0, -20.0)).replaced(dof_damping=np.full(7, 0.7)))

@@ -10,7 +10,7 @@ from rbdyn_ros.runtime import head_start as module
 from rbdyn_ros.runtime.head_start import head_start
 
 if DISABLED:
-    pytest.skip("nothing is compiled", allow_module_level=True)
+    pytest.skip("nothing is compiled with NUMBA_DISABLE_JIT=1", allow_module_level=True)
 
 
 @pytest.fixture
@@ -35,7 +35,7 @@ def test_the_other_process_compiles_the_loop(started):
     assert len(started) == 1
 
 
-def test_an_error_in_the_block_ends_the_other_process(started, monkeypatch):
+def test_an_error_in_the_with_block_ends_the_other_process(started, monkeypatch):
     monkeypatch.setattr(module, "_CHILD", "import time; time.sleep(600)")
     with pytest.raises(KeyboardInterrupt), head_start():
         raise KeyboardInterrupt
@@ -43,7 +43,7 @@ def test_an_error_in_the_block_ends_the_other_process(started, monkeypatch):
 
 
 @pytest.mark.parametrize("compiled", [True, False])
-def test_no_process_compiles_ahead_on_one_core_or_for_compiled_kernels(
+def test_no_process_compiles_ahead_on_one_core_or_if_the_kernels_are_compiled(
     started, monkeypatch, compiled
 ):
     monkeypatch.setattr(module, "is_compiled", lambda: compiled)

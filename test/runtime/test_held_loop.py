@@ -12,7 +12,7 @@ import rbdyn_ros as rb
 from rbdyn_ros.engine.compiler import jit
 
 if jit.DISABLED:
-    pytest.skip("the loop is compiled only", allow_module_level=True)
+    pytest.skip("the loop needs compiled code", allow_module_level=True)
 
 from rbdyn_ros.loading.standing import on_floor
 from rbdyn_ros.ros.simulator.robot.start import (
@@ -91,8 +91,8 @@ def test_the_loop_holds_each_joint_until_the_first_command_for_it(start):
 
 
 @pytest.mark.parametrize("delay", [0, 20])
-def test_a_release_also_ends_lent_commands_that_are_still_delayed(start, delay):
-    """A later command for joint 2 and a trajectory for joint 4 still act after the release."""
+def test_a_release_also_ends_commands_with_lent_true_that_are_still_delayed(start, delay):
+    """A command without `lent` for joint 2 and a trajectory for joint 4 still act afterwards."""
     loop = held(start, bundled_arm(), POSE)
     loop.plant.set_faults(dataclasses.replace(Faults.none(7), command_delay=1e-3 * delay))
     loop.orders.command(commanded([1, 2, 4], EFFORT, effort=0.1), lent=True)

@@ -13,7 +13,7 @@ import rbdyn_ros as rb
 from rbdyn_ros.engine.compiler import jit
 
 if jit.DISABLED:
-    pytest.skip("the loop is compiled only", allow_module_level=True)
+    pytest.skip("the loop needs compiled code", allow_module_level=True)
 
 from rbdyn_ros.runtime.preparation import servo_times
 from rbdyn_ros.runtime.types import POSITION, VELOCITY, Command, Wrench
@@ -25,7 +25,7 @@ SOON = 300
 
 
 def push(loop, body, force, seconds=1e3):
-    """Push a body at its origin by a force [N] in world axes."""
+    """Push a body at its origin by a force [N] in world axes for `seconds`."""
     zero = np.zeros(3)
     loop.orders.push(Wrench(body, zero, np.array(force, float), zero, False, seconds))
 
@@ -81,7 +81,7 @@ def test_wheels_that_slip_on_ice_turn_at_the_commanded_speed(start):
 
 
 def go(loop, rover, side, forward, turn):
-    """Drive 2 m ahead or turn by a right angle; return the states and the dofs of the wheels."""
+    """Drive 2 m at `forward` [m/s] or turn 90 degrees; return the states and the wheels' dofs."""
     speed = np.where(rover.left, forward - turn * side, forward + turn * side) / rover.radius
     wheels = drive(loop, rover, speed)
     states = []
@@ -125,7 +125,7 @@ def test_a_rover_drives_a_square_of_two_metres_by_wheel_speeds(start, rover):
 
 @pytest.mark.parametrize("limit", [0.002, 0.02])
 def test_states_name_a_joint_whose_speed_needs_more_than_its_effort_limit(start, limit):
-    """0.002 N m cannot overcome the caster's friction, and 0.02 N m accelerates for over 0.3 s."""
+    """0.002 N m cannot overcome the caster's friction; 0.02 N m takes over 0.3 s to start up."""
     m = TURTLEBOT4.model()
     weak = m.replaced(jnt_effort=np.where(m.jnt_effort == TURTLEBOT4.effort, limit, m.jnt_effort))
     loop = start(weak, **WALKING)
@@ -471,7 +471,7 @@ def test_runs_of_loaded_wheels_repeat_to_the_last_bit(start):
     assert rows[0] == rows[1]
 
 
-def test_a_loop_with_a_loaded_state_has_its_estimated_loads(start):
+def test_a_loaded_state_restores_the_estimated_loads(start):
     loop = start(TURTLEBOT3.model(), **WALKING)
     drive(loop, TURTLEBOT3, (-3.0, 5.0))
     walk(loop, 100)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""In lock-step the loop computes a tick after a command for this tick for each joint."""
+"""In lock-step the loop computes a tick when each joint has a command for this tick."""
 
 import random
 import threading
@@ -12,7 +12,7 @@ from running import bundled_arm, commanded, wait_until
 from rbdyn_ros.engine.compiler import jit
 
 if jit.DISABLED:
-    pytest.skip("the loop is compiled only", allow_module_level=True)
+    pytest.skip("the loop needs compiled code", allow_module_level=True)
 
 from rbdyn_ros.runtime.types import EFFORT
 
@@ -98,7 +98,7 @@ def test_a_command_for_a_later_tick_is_ignored_while_time_runs_freely(start, wro
 
 
 def answers(loop, efforts, ticks, naps=0.0):
-    """Answer every state with a command for its tick; return the hash of the last state."""
+    """Answer every state, a share `naps` of them late; return the hash of the last state."""
     chance = random.Random(1)
     while (state := loop.readout.next_state(60.0)) is None or state.tick < ticks:
         if state is None or loop.settings.lockstep_timeout > 0.0:

@@ -26,7 +26,7 @@ from rbdyn_ros.errors import ModelError, RbdynError
 from rbdyn_ros.share import bundled_robot
 
 if jit.DISABLED:
-    pytest.skip("the loop is compiled only", allow_module_level=True)
+    pytest.skip("the loop needs compiled code", allow_module_level=True)
 
 from rbdyn_ros.runtime import realtime
 from rbdyn_ros.runtime.loop import Loop, warm
@@ -240,7 +240,7 @@ def test_a_state_has_the_positions_of_prescribed_motions(start):
     assert state.time > 0.0
 
 
-def test_the_fault_of_a_state_is_the_number_of_its_joint(start):
+def test_the_fault_in_a_state_is_the_number_of_the_faulty_joint(start):
     loop = start(driven_and_free(rb.Trajectory((0.0, 1.0), (0.0, 1.0))))
     loop.orders.command(Command.of_efforts(np.array([0]), np.array([np.nan])))
     assert states_until(loop, lambda state: state.fault >= 0)[-1].fault == 1

@@ -13,7 +13,7 @@ from rbdyn_ros.description.parts.types import Trajectory
 from rbdyn_ros.engine.compiler import jit
 
 if jit.DISABLED:
-    pytest.skip("the loop is compiled only", allow_module_level=True)
+    pytest.skip("the loop needs compiled code", allow_module_level=True)
 
 from rbdyn_ros.runtime.preparation import actuated
 from rbdyn_ros.runtime.types import Command
@@ -141,7 +141,7 @@ def test_a_joint_that_cannot_be_commanded_has_no_share_of_the_efforts(start, tmp
 
 def test_a_diverged_mechanism_moves_again_after_a_reset(start):
     m = crank_slider()
-    m.opt.integrator = "rk4"  # it closes loops in trial states, here NaN
+    m.opt.integrator = "rk4"  # rk4 closes loops in trial states, which are NaN here
     loop = start(m, at_angle(m, 0.8))
     loop.orders.command(Command.of_efforts(np.array([0]), np.array([np.nan])))
     states_until(loop, lambda state: state.fault >= 0)

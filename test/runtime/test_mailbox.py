@@ -10,7 +10,7 @@ import pytest
 from rbdyn_ros.engine.compiler import jit
 
 if jit.DISABLED:
-    pytest.skip("the loop is compiled only", allow_module_level=True)
+    pytest.skip("the loop needs compiled code", allow_module_level=True)
 
 from rbdyn_ros.runtime.compiled import kernel, load_acquire
 from rbdyn_ros.runtime.mailbox import Mailbox, fetch, post

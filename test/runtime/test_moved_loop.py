@@ -14,7 +14,7 @@ from rbdyn_ros.description.scenes.entities import with_entity, without_entity
 from rbdyn_ros.engine.compiler import jit
 
 if jit.DISABLED:
-    pytest.skip("the loop is compiled only", allow_module_level=True)
+    pytest.skip("the loop needs compiled code", allow_module_level=True)
 
 from rbdyn_ros.description.source import read
 from rbdyn_ros.loading.load import complete
@@ -39,7 +39,7 @@ def scene():
 
 
 def go_on(loop, described, of_new=None):
-    """Exchange the objects of a loop; return the states that the loop sends meanwhile."""
+    """Exchange the objects of a loop; return the states sent meanwhile. of_new(m): new Faults."""
     base = complete(described, before=loop.m)
     read_states = []
 
@@ -68,7 +68,7 @@ def noisy(nv):
 
 
 def set_going(loop, faults=noisy):
-    """Give a loop orders of all kinds, some of which still act afterwards."""
+    """Give a loop faults and orders of all kinds, some of which still act afterwards."""
     loop.plant.set_faults(faults(loop.m.nv))
     loop.orders.command(commanded(np.arange(1), POSITION, position=-0.1))
     walk(loop, 300)  # the cube and the ball lie on the table

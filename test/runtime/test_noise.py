@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Random numbers of the loop equal SplitMix64, and are uniform or normal and independent."""
+"""Random numbers of the loop come from SplitMix64, are uniform or normal, and independent."""
 
 import math
 
@@ -9,7 +9,7 @@ import pytest
 from rbdyn_ros.engine.compiler import jit
 
 if jit.DISABLED:
-    pytest.skip("the loop is compiled only", allow_module_level=True)
+    pytest.skip("the loop needs compiled code", allow_module_level=True)
 
 from rbdyn_ros.runtime.kernels import noise
 from rbdyn_ros.runtime.kernels.noise import normal, scramble, uniform

@@ -20,7 +20,7 @@ from rbdyn_ros.engine.compiler import jit
 from rbdyn_ros.errors import RbdynError
 
 if jit.DISABLED:
-    pytest.skip("the loop is compiled only", allow_module_level=True)
+    pytest.skip("the loop needs compiled code", allow_module_level=True)
 
 from rbdyn_ros.runtime import port_layout
 from rbdyn_ros.runtime.loop import Loop

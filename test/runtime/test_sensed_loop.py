@@ -20,7 +20,7 @@ from rbdyn_ros.engine.compiler import jit
 from rbdyn_ros.share import bundled_robot
 
 if jit.DISABLED:
-    pytest.skip("the loop is compiled only", allow_module_level=True)
+    pytest.skip("the loop needs compiled code", allow_module_level=True)
 
 from rbdyn_ros.runtime.settings import STANDS
 from rbdyn_ros.runtime.types import EFFORT, POSITION, Command, Faults
@@ -187,7 +187,7 @@ HOLDS = {
 
 
 @pytest.mark.parametrize("name", HOLDS)
-def test_an_accelerometer_on_a_held_arm_shows_g_from_the_first_state_on(start, name):
+def test_an_accelerometer_on_a_held_arm_measures_g_from_the_first_state_on(start, name):
     m, description = bundled_arm(), read(bundled_robot("seven_dof_arm"))
     suite = Suite(m, description, [ImuSpec("imu", "tool_flange")], 1_000_000)
     settings = dict(HOLDS[name])
@@ -211,7 +211,7 @@ def test_an_accelerometer_on_a_held_arm_shows_g_from_the_first_state_on(start, n
         assert np.linalg.norm(shown.linear_acceleration) == pytest.approx(G, abs=1e-6)
 
 
-def test_an_accelerometer_on_a_falling_robot_shows_zero_even_after_a_reset(start):
+def test_an_accelerometer_on_a_falling_robot_measures_zero_even_after_a_reset(start):
     m = rb.load_urdf(LEG, floating_base=True)
     suite = Suite(m, robot_files.read(LEG), [ImuSpec("imu", "com")], 1_000_000)
     loop = start(m, **WALKING)

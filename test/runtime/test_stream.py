@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Compiled code publishes plain states with the right bytes, and leaves others to Python."""
+"""Compiled code publishes states without events, and leaves all other states to Python."""
 
 import ctypes
 import struct
@@ -14,7 +14,7 @@ import rbdyn_ros as rb
 from rbdyn_ros.engine.compiler import jit
 
 if jit.DISABLED:
-    pytest.skip("the loop is compiled only", allow_module_level=True)
+    pytest.skip("the loop needs compiled code", allow_module_level=True)
 
 from rbdyn_ros.runtime.kernels.stream import stream
 from rbdyn_ros.runtime.loop import Loop
@@ -105,7 +105,7 @@ def states_of(m, ticks):
         return {0: plain.readout.latest()} | {s.tick: s for s in walk(plain.loop, ticks)}
 
 
-def test_compiled_code_publishes_each_plain_state_once_with_its_numbers():
+def test_compiled_code_publishes_each_state_without_an_event_once_with_its_numbers():
     m = arm()
     states = states_of(m, 20)
     with Streamed(m) as streamed:
@@ -209,7 +209,7 @@ def test_compiled_code_publishes_nothing_while_another_thread_has_the_lock():
             thread.start()
             while not free.messages:
                 time.sleep(1e-3)
-            time.sleep(0.05)  # the next message is of the locked loop
+            time.sleep(0.05)  # now the next message is from the locked loop
             assert locked.messages == []
             assert thread.is_alive()
         thread.join()

@@ -68,7 +68,7 @@ def test_the_histograms_of_a_timing_are_copies():
     assert found.histogram[5] == found.step_histogram[5] == 1
 
 
-def test_the_real_time_factor_without_run_time_is_zero():
+def test_the_real_time_factor_is_zero_before_the_loop_has_run():
     assert timing([], ticks=0).real_time_factor == 0.0
 
 

@@ -10,7 +10,7 @@ import rbdyn_ros as rb
 from rbdyn_ros.engine.compiler import jit
 
 if jit.DISABLED:
-    pytest.skip("the loop is compiled only", allow_module_level=True)
+    pytest.skip("the loop needs compiled code", allow_module_level=True)
 
 from rbdyn_ros.runtime.kernels.tracking import begin_trajectory, track_trajectory
 from rbdyn_ros.runtime.shared import Shared
@@ -21,7 +21,7 @@ RNG = np.random.default_rng(6)
 
 
 def wild(order, dofs=(0,), times=(0.0, 0.013, 0.1, 0.1205, 0.3)):
-    """Return a trajectory of random positions, velocities and accelerations."""
+    """Return a trajectory of random positions, velocities and accelerations for some dofs."""
     shape = len(times), len(dofs)
     rows = (RNG.uniform(-1, 1, shape), RNG.uniform(-5, 5, shape), RNG.uniform(-50, 50, shape))
     return TrajectoryOrder(np.array(dofs), np.array(times), *rows, order)
@@ -170,7 +170,7 @@ def test_a_joint_holds_the_last_reference_of_a_stopped_trajectory(start, how):
     assert led > 0.1
     loop.orders.stop_tracking() if how == "stop" else loop.orders.track(smooth([5], 0.1))
     last = walk(loop, 600)[-1]
-    assert last.qpos[2] == pytest.approx(led, abs=2e-3)  # at most one tick more
+    assert last.qpos[2] == pytest.approx(led, abs=2e-3)  # at most a tick later
     assert last.stale == (6 if how == "stop" else 5)
 
 

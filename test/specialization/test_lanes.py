@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Each lane has the bits of the robot alone, whatever is in the other lanes."""
+"""The bits of a robot in a lane are the bits of the robot alone, whatever the other lanes have."""
 
 import ctypes
 import math

@@ -268,7 +268,7 @@ def test_only_this_user_can_read_the_cache():
 
 
 def test_another_program_or_width_of_lanes_has_its_own_code(compiler, tmp_path):
-    """The names, the width and the exact constants are in the key."""
+    """The key of a file contains the names, the width and the exact constants."""
 
     def lanes(name="f", constant=2.0, width=2, out="y"):
         graph = SymbolGraph()

@@ -23,7 +23,7 @@ pytestmark = pytest.mark.usefixtures("registered")
 
 
 def spoiled(m, inputs=INPUTS):
-    """Return tuples (array, place, Data) for each entry and each value that is not finite."""
+    """Return (array, place, Data) with each entry of `inputs` set to each non-finite value."""
     whole = specialised.random_data(m, 1, seed=13)[0]
     cases = []
     for array in inputs:

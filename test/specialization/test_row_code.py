@@ -2,7 +2,7 @@
 """The machine code of one robot, which works on its Data, agrees with the engine.
 
 test_traced_robots.py tests the operations without a compiler. Here Models that together need every
-operation are compiled, and the code is called in all ways.
+operation are compiled, and every method that calls the code is tried.
 """
 
 import numpy as np

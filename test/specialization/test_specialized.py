@@ -266,7 +266,7 @@ def test_a_too_large_matrix_is_refused():
     assert str(ours.value) == str(theirs.value)
 
 
-def test_a_pickled_specialised_compiles_again():
+def test_a_pickled_specialised_object_compiles_again():
     m = rb.load_urdf("config/robots/pendulum.urdf")
     again = pickle.loads(pickle.dumps(rb.specialize(m, (), ("timestep",))))
     assert again.symbolic == ("gravity", "timestep")

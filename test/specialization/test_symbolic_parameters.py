@@ -49,7 +49,7 @@ def loaded(m):
 
 
 def compare_with_model(m, other, symbolic, function="step", least_change=1e-6):
-    """Assert that a Program traced for m gives the results of `other` with its numbers."""
+    """Assert that a Program for m gives the results of `other` with other's symbolic numbers."""
     program = specialised.program_of(m, function, symbolic)
     rows = specialised.random_data(other, 3, seed=22)
     names = [x if isinstance(x, str) else x[0] for x in symbolic]
@@ -114,7 +114,7 @@ def test_single_entries_may_be_symbolic():
     assert read == {(name, k) for name, places in entries for k in places}
 
 
-def test_places_and_offsets_may_be_symbolic():
+def test_poses_of_bodies_and_offsets_of_mimic_joints_may_be_symbolic():
     """body_pos and jnt_mimic_offset come from a Model that is built with other numbers."""
     tree = trees.auto_tree(4, 1.5, seed=23)
     follows = Mimic(tree.joints[0].name, 0.7, 0.1)

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Derivatives of traces agree with differences, and those of the dynamics with the toolbox.
+"""Derivatives of traces agree with differences, and derivatives of the dynamics with the toolbox.
 
 Programs are evaluated operation by operation, without a code generator. The toolbox differentiates
-in closed form, but refuses some Models and has no derivatives of timesteps. These are compared
-with differences of order eight along the coordinates of qvel.
+in closed form, but refuses some Models and has no derivatives of timesteps. Both are compared with
+differences of order eight along the coordinates of qvel.
 
 The tolerance against the toolbox is 1e-13 of the largest entry, or 64 nv cond(M) eps if that is
 more, because M^-1 amplifies rounding by cond(M). Against differences it is 1e-11, which is 100 eps
@@ -42,7 +42,7 @@ def computed(whole, inputs):
 
 
 def slopes_of(f, point):
-    """Return the derivatives of f at a point by x, by y, and along (0.5, -2)."""
+    """Return the derivatives of f(x, y) at a point by x, by y, and along (0.5, -2)."""
     graph = SymbolGraph()
     x, y = (graph.enter(("input", "x", k)) for k in range(2))
     along = [{x.number: 1.0}, {y.number: 1.0}, {x.number: 0.5, y.number: -2.0}]
@@ -274,7 +274,7 @@ def refused_in_motion(name):
 
 
 @pytest.mark.parametrize("name", REFUSED)
-def test_refused_models_have_traced_derivatives(name):
+def test_models_that_the_toolbox_refuses_have_traced_derivatives(name):
     m, d = refused_in_motion(name)
     qacc = d.qacc.copy()
 
@@ -355,7 +355,7 @@ def test_derivatives_of_a_step_with_explicit_damping_equal_differences():
 
 
 @pytest.mark.parametrize("name", REFUSED)
-def test_a_step_of_a_refused_model_has_derivatives(name):
+def test_a_step_of_a_model_that_the_toolbox_refuses_has_derivatives(name):
     # implicit damping contains dry friction over speed, which needs shorter differences
     compare_step_slopes(name, *refused_in_motion(name), "implicit_damping", h=5e-3)
 

@@ -33,8 +33,10 @@ ONE_IN = {
     "specialization/test_traced_joints.py::test_a_traced_step_equals_the_engine": 4,
     "specialization/test_traced_joints.py::test_traced_functions_equal_the_engine": 3,
     "specialization/test_traced_joints.py::test_steps_equal_the_engine_near_a_singularity": 2,
-    "specialization/test_trace_derivatives.py::test_refused_models_have_traced_derivatives": 2,
-    "specialization/test_trace_derivatives.py::test_a_step_of_a_refused_model_has_derivatives": 2,
+    "specialization/test_trace_derivatives.py::"
+    "test_models_that_the_toolbox_refuses_have_traced_derivatives": 2,
+    "specialization/test_trace_derivatives.py::"
+    "test_a_step_of_a_model_that_the_toolbox_refuses_has_derivatives": 2,
     "specialization/test_row_code.py::test_a_step_of_one_robot_equals_the_engine": 3,
     "specialization/test_lanes.py::test_every_lane_has_the_bits_of_one_robot": 4,
     "specialization/test_not_finite.py::test_nan_reaches_the_same_entries_as_in_the_engine": 4,
@@ -93,7 +95,8 @@ ONE_IN = {
     "engine/test_contact_seams.py::test_shapes_slide_smoothly_over_seams": 3,
     "engine/test_contact_triangle_mesh.py::"
     "test_bodies_slide_over_a_curved_mesh_with_the_right_speed": 4,
-    "engine/test_contact_places.py::test_the_depth_of_a_contact_is_the_distance_that_separates": 3,
+    "engine/test_contact_places.py::"
+    "test_moving_along_the_normal_reduces_the_depth_by_the_same_distance": 3,
     "engine/test_contact_places.py::test_contacts_do_not_depend_on_the_bounding_radius": 3,
     "engine/test_contact_terrain.py::test_a_flat_height_field_acts_as_a_plane": 3,
     "engine/test_one_law.py::test_forces_of_random_systems_balance_and_agree_in_all_functions": 2,
@@ -155,7 +158,7 @@ LONG = {
         "a1", "anymal-kinova",
     ],
     "specialization/test_traced_robots.py::test_coupled_robots_are_traced": ["pr2.urdf-rk4-fixed"],
-    "specialization/programs/test_limbs.py::test_limbs_side_by_side_give_the_same_bits": [
+    "specialization/programs/test_limbs.py::test_limbs_computed_side_by_side_give_the_same_bits": [
         "step-go2.urdf", "mass_matrix-talos_reduced.urdf", "step-talos_reduced.urdf",
     ],
     "specialization/programs/test_limbs.py::test_limbs_of_random_trees_give_the_same_bits": [
@@ -173,7 +176,7 @@ LONG = {
     "engine/test_contact_robots.py::test_robots_fall_on_the_floor_and_stay_above_it": [
         "talos_full_v2.urdf",
     ],
-    "engine/test_contact_pairs.py::test_contacts_of_real_robots_match_the_collisions": [
+    "engine/test_contact_pairs.py::test_contacts_of_real_robots_match_rb_collisions": [
         "talos_reduced.urdf-25",
     ],
     "engine/test_contact_force.py::test_cfrc_contact_and_qfrc_contact_sum_all_contacts": [
@@ -184,7 +187,7 @@ LONG = {
     "loading/test_geometry_masses.py::test_masses_agree_with_jacobians": [
         "talos_reduced.urdf",
     ],
-    "rollouts/test_cuda_batch.py::test_a_gpu_has_the_bits_of_the_cpu_for_robots": [
+    "rollouts/test_cuda_batch.py::test_a_gpu_has_the_bits_of_the_cpu_for_real_robots": [
         "processor-Go2",
     ],
     "runtime/test_loaded_servos.py::test_a_rover_drives_a_square_of_two_metres_by_wheel_speeds": [
@@ -306,7 +309,7 @@ LONG = {
     "description/test_urdf_xacro.py::test_expressions_that_take_too_long_are_refused": [
         "range", "macros",
     ],
-    "rollouts/test_contact_lanes.py::test_a_tip_that_touches_and_leaves_steps_as_in_the_engine": [
+    "rollouts/test_contact_lanes.py::test_a_fingertip_that_lifts_off_steps_as_in_the_engine": [
         "slanted-6",
     ],
     "rollouts/test_lanes_of_pairs.py::test_touching_fingers_step_as_in_the_engine": [
@@ -386,7 +389,7 @@ INSTEAD = {
     "ros/simulator/test_servo_node.py::test_the_tool_of_a_simulated_arm_follows_twists_then_holds":
         "ros/simulator/topics/test_servo_topic.py::"
         "test_the_tool_moves_along_a_line_then_brakes_and_holds_its_pose",
-    "ros/simulator/test_lockstep_node.py::test_time_does_not_wait_while_the_commander_is_silent":
+    "ros/simulator/test_lockstep_node.py::test_time_runs_on_while_the_commander_is_silent":
         "runtime/test_lockstep_loop.py::"
         "test_time_runs_freely_between_a_timeout_and_the_next_command",
     "ros/simulator/test_so101_node.py::test_the_arm_picks_the_cube_and_a_dataset_records_it":
@@ -451,9 +454,9 @@ INSTEAD = {
     "view/test_live_page.py::test_the_button_push_pushes_the_chosen_link":
         "ros/simulator/test_view_node.py::test_buttons_of_the_view_change_the_simulation",
     # larger robots and scenes, for which the same contact law is checked
-    "rollouts/test_contact_cuda.py::test_a_trot_has_the_bits_of_a_batch":
+    "rollouts/test_contact_cuda.py::test_a_trot_on_a_gpu_has_the_bits_of_the_cpu":
         "rollouts/test_contact_cuda.py::"
-        "test_a_finger_with_friction_and_a_limit_has_the_bits_of_a_batch",
+        "test_a_finger_with_friction_and_a_limit_has_the_bits_of_the_cpu",
     "rollouts/test_contact_fields.py::test_a_trot_on_terrain_steps_as_in_the_engine":
         "rollouts/test_contact_fields.py::test_spheres_on_terrain_step_as_in_the_engine",
     "rollouts/test_lanes_of_pairs.py::test_a_robot_that_stands_and_grasps_steps_as_in_the_engine":
@@ -468,7 +471,7 @@ INSTEAD = {
     "test_a_robot_whose_other_geometry_touches_terrain_runs_on_the_engine":
         "rollouts/test_contact_fields.py::"
         "test_a_robot_whose_contact_begins_at_an_edge_runs_on_the_engine",
-    "engine/test_mechanisms.py::test_a_delta_robot_on_springs_moves_for_a_minute":
+    "engine/test_mechanisms.py::test_a_delta_robot_on_springs_keeps_its_energy_for_a_minute":
         "engine/test_mechanisms.py::test_mechanisms_keep_their_energy_for_a_minute",
     "identification/test_fit.py::test_standard_deviations_agree_with_many_recordings":
         "identification/test_real_imperfections.py::"

@@ -129,7 +129,7 @@ with socket.create_connection((sys.argv[1], 30002)) as box:
 
 
 def of_ur(folder, code, duration=1.5, time=300):
-    """Return a trial whose controller sends a script to a box of Universal Robots."""
+    """Return a trial whose controller, a program `code`, sends a script to a UR box."""
     (folder / "sender.py").write_text(code)
     path = folder / "trial.yaml"
     path.write_text(
@@ -150,7 +150,7 @@ def test_a_script_moves_the_arm_after_its_sender_has_ended(tmp_path):
         assert run.measures["turn"] == pytest.approx(0.1, abs=0.02)
 
 
-def test_a_sender_that_fails_after_its_script_fails_its_run(tmp_path):
+def test_a_run_fails_if_its_sender_fails_after_sending_the_script(tmp_path):
     # the sender fails long after it has left the box, when the simulation has ended
     code = SENDER + "import time; time.sleep(3); sys.exit('no result')\n"
     (run,) = trials.run(trials.with_runs(of_ur(tmp_path, code), 1), workers=1).runs

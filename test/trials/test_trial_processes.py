@@ -123,7 +123,7 @@ def test_another_worker_repeats_the_runs_of_a_killed_worker(tmp_path, monkeypatc
     assert two.runs == trials.run(found, workers=1).runs
 
 
-def test_runs_whose_process_ends_every_time_are_lost(tmp_path, monkeypatch):
+def test_a_run_whose_process_is_killed_every_time_is_reported_as_lost(tmp_path, monkeypatch):
     """After RETRIES attempts no further process is started."""
     give, made = workers.Worker.give, []
 

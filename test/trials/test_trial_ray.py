@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Trials run on a Ray cluster, whose nodes are processes on this machine here."""
+"""Trials run on a Ray cluster; here its nodes are processes on this machine."""
 
 import socket
 

@@ -18,7 +18,7 @@ from rbdyn_ros.trials.simulation.runs import Run
 
 
 def made(found, values):
-    """Return finished runs of a trial with these values of tracking_max."""
+    """Return finished runs of the trial `found` with these values of tracking_max."""
     name = f"start.position.{joint()}"
     return [
         Run(seed, "finished", "", {name: value, "faults.command_delay": 0.0},
@@ -27,7 +27,7 @@ def made(found, values):
     ]  # fmt: skip
 
 
-def test_the_interval_of_the_rate_matches_clopper_and_pearson(tmp_path):
+def test_the_interval_of_the_pass_rate_matches_clopper_and_pearson(tmp_path):
     found = trial(tmp_path, verdict="{pass_rate: 0.5, confidence: 0.9}")
     verdict = judge(found, made(found, [0.0] * 15 + [0.2] * 5))
     # Clopper and Pearson (1934): the bounds are quantiles of beta distributions

@@ -162,7 +162,7 @@ def test_efforts_are_limited_and_measures_compare_with_the_limits(tmp_path):
     assert run.measures["velocity_ratio"] > 1.0
 
 
-def test_a_floating_base_has_a_height_and_a_tilt(tmp_path):
+def test_the_measures_of_a_floating_base_are_its_height_and_tilt(tmp_path):
     found = trial(
         tmp_path, floating_base="true", reference=None, start=None, faults=None,
         robot=bundled_robot("seven_dof_arm"), limits="{base_height: {min: -0.1}}",
@@ -191,7 +191,7 @@ def test_every_run_gets_a_new_object_of_a_controller_class(tmp_path):
         assert trials.repeat(kept, seed) == trials.repeat(plain, seed)
 
 
-def test_a_run_with_nan_commands_or_a_diverging_state_has_a_status(tmp_path):
+def test_the_status_of_a_run_reports_nan_commands_and_a_diverging_state(tmp_path):
     nan = "import numpy as np\ndef control(t, qpos, qvel, reference):\n"
     nan += "    return qvel * np.where(t > 0.05, np.nan, 0.0)\n"
     found = trial(tmp_path, nan, controller="{traced: 'policy.py:control'}")

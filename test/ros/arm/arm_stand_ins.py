@@ -62,7 +62,7 @@ class Following:
         self.now = Progress(**(values | fields))
 
     def arrive(self, seconds=0.0, off=(0.0, 0.0), speed=0.0):
-        """End the trajectory in some seconds, with position errors `off` and a joint speed."""
+        """End the trajectory after `seconds`, with position errors `off` and a joint `speed`."""
         desired = np.zeros((3, 2))
         desired[0] = self.taken[-1].points[-1].positions
         actual = np.stack([desired[0] - off, np.full(2, speed)])

@@ -74,7 +74,7 @@ def controller(peer):
 
 @pytest.fixture
 def client(peer, controller):
-    """Yield a client whose node is spun by nobody else, as in a script."""
+    """Yield a client that spins its node itself, as in a script."""
     with ArmClient(peer.node, timeout=30.0) as client:
         yield client
 
@@ -421,7 +421,7 @@ def test_calls_without_message_packages_are_refused(client, monkeypatch):
 
 
 def test_a_real_controller_follows_a_path(simulate, control, peer):
-    """One goal each is reached, replaced by a trajectory on the topic, refused and cancelled."""
+    """Of four goals one is reached, one replaced on the topic, one refused and one cancelled."""
     urdf = find("ur5_robot.urdf")
     robot = simulate, control, peer, urdf, UR5_START
     pair = start_pair(*robot, mode="computed_torque", lockstep=True)

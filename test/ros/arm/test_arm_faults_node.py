@@ -75,7 +75,7 @@ def turned_round(state, **others):
 
 
 def ends(pair, fault, ending):
-    """Assert that the arm rests, reports the fault, and cannot be armed before `clear_fault`."""
+    """Assert that the arm rests, its status has this fault and `ending`, and arming is refused."""
     pair.until(lambda: ending in pair.said[-1] or pair.said[-1].endswith(DIVERGED))
     said = pair.said[-5:]
     assert f"fault {fault}" in said[-1], said
@@ -94,7 +94,7 @@ def ends(pair, fault, ending):
 
 
 def spoil(pair, relay, count, spoilt):
-    """Change `count` states each second until the fault: a slow controller skips states."""
+    """Change `count` states a second by spoilt() until a fault; a slow controller skips some."""
 
     def begin():
         left = [count]
@@ -168,7 +168,7 @@ def gone(pair, relay):
     assert np.abs(pair.arm.position - before).max() < 0.3 * speed + 0.05
 
 
-def test_a_blind_answer_has_the_stamp_of_a_state(relayed):
+def test_efforts_sent_without_valid_states_have_the_stamp_of_a_state(relayed):
     """A driver that refuses old stamps then accepts either all answers to a state or none."""
     pair, relay = relayed
     stamps, answers, spoilt = set(), [], []
@@ -187,7 +187,7 @@ def test_a_blind_answer_has_the_stamp_of_a_state(relayed):
     pair.push("tool0", 0.0, 40.0, 10.0)
     spoilt.append(True)
     pair.until_said("fault finite", "silent")
-    assert len(answers) > 5  # the blind controller still answers at 200 Hz during blind_time
+    assert len(answers) > 5  # without valid states the controller answers until blind_time ends
     assert [stamp for stamp in answers if stamp not in stamps] == []
 
 

@@ -85,7 +85,7 @@ def test_every_setting_is_a_parameter():
     assert arm_params.settings(defaults(impedance__frame="tool")).frame == "tool"
 
 
-def test_one_gain_is_for_all_joints_and_several_gains_are_one_per_joint():
+def test_one_gain_applies_to_all_joints_and_a_list_has_a_gain_for_each_joint():
     values = defaults(impedance__stiffness=[3.0], impedance__damping=[1.0, 2.0])
     settings = arm_params.settings(values)
     assert settings.impedance_stiffness == 3.0

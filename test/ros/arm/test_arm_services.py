@@ -111,7 +111,7 @@ def test_joints_can_be_named_in_any_order(peer, robot):
     np.testing.assert_allclose(answer.effort, expected[k], **CLOSE)
 
 
-def test_friction_and_own_gravity_compensation_are_included(peer, robot):
+def test_efforts_account_for_friction_and_for_gravity_that_the_robot_compensates(peer, robot):
     kind, service = GetInverseDynamics, "get_inverse_dynamics"
     plain = answered(peer, kind, service, use_current_state=True, include_gravity=True)
     rough = answered(
@@ -380,7 +380,7 @@ KINDS = {
     "inverse_dynamics": GetInverseDynamics,
     "computed_torque": GetComputedTorque,
 }
-#: Codes of refusals that both nodes give, and that only the arm controller gives.
+#: Codes of refusals of simulator and arm controller, and of the arm controller only.
 QUERY, ARM = "dynamics-query", "arm-query"
 AT = {"name": TWO, "position": [0.0, 0.0], "use_current_state": False}
 LONG = "joint '\\x07\\n" + "x" * 98 + "...'"

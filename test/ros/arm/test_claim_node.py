@@ -60,7 +60,7 @@ def a_counted_device(pair, _):
     """If rclpy hides senders, a publisher counts as a rival until it sends other joints."""
     publisher = pair.peer.publisher(JointState, "joint_states")
     ends(pair, "holding")
-    assert "/joint_states" in pair.said[-1]  # the node can still be unknown
+    assert "/joint_states" in pair.said[-1]  # the node's name may not be known yet
     pair.do("disarm", "clear_fault")
     pair.peer.until(lambda: "/peer" in pair.ask("arm"))
     finger = JointState(name=["finger"], position=[0.1])
@@ -73,7 +73,7 @@ def other_efforts(pair, _):
     """Another node commands the arm, on a topic that this controller does not use."""
     publisher = pair.peer.publisher(Float64MultiArray, "effort_commands")
     ends(pair, "holding")
-    assert "/effort_commands" in pair.said[-1]  # the node can still be unknown
+    assert "/effort_commands" in pair.said[-1]  # the node's name may not be known yet
     pair.do("disarm", "clear_fault")
     pair.peer.until(lambda: "/peer" in pair.ask("arm"))
     pair.peer.node.destroy_publisher(publisher)
@@ -91,7 +91,7 @@ def other_states(pair, _):
         return "fault rivals" in pair.said[-1] and "silent" in pair.said[-1]
 
     pair.peer.insist(publisher, state, said)
-    assert "two publishers" in pair.said[-1]  # the names of their nodes may not be known yet
+    assert "two publishers" in pair.said[-1]  # the nodes' names may not be known yet
     pair.do("disarm", "clear_fault")
 
     def refused():

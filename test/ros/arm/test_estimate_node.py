@@ -19,7 +19,8 @@ import rbdyn_ros as rb
 
 SEVEN = Path(__file__).parents[3] / "config/robots/seven_dof_arm.urdf"
 LINK, MASS, COM, SCALE = "tool_flange", 1.0, (0.02, -0.01, 0.06), 1.5
-#: The first row: the estimated mass, m c (3) and scale of friction. The rest: their covariance.
+#: Shape of a message: a row with the estimates of the mass m, m c (3) and the friction scale, and
+#: five rows with their covariance.
 SHAPE = 6, 5
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs of the payload estimate, which computes in its own thread; the test passes states."""
+"""The payload estimate runs in its own thread; these tests pass states to it."""
 
 import threading
 import time

@@ -212,7 +212,7 @@ def test_goals_are_accepted_one_after_another(peer, arm, goals):
 
     def follow(message):
         with suppress(threading.BrokenBarrierError):
-            both.wait(0.3)  # times out, because only one goal is in here
+            both.wait(0.3)  # times out, because only one goal waits here
         return real(message)
 
     arm.follow = follow
@@ -343,7 +343,7 @@ def test_an_exception_in_one_goal_does_not_affect_the_next_goal(arm, goals, capf
         heard += "".join(capfd.readouterr())
         return "a goal of follow_joint_trajectory failed: Traceback" in heard
 
-    # text may be lost that another thread writes while capfd is read, so try again
+    # reading capfd may lose text that another thread writes, so try again
     goals.peer.repeat(lambda: goals.client.send_goal_async(there([1.0, 0.5])), failed)
     arm.follow = real
     handle = goals.send(there([1.0, 0.5]))

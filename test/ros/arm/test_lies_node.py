@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""False states between processes: a driver that sends them, a controller, and a simulated arm.
+"""A driver sends false states between a simulated arm and its controller in other processes.
 
     pytest test/ros/arm/test_lies_node.py --lies all -s
 

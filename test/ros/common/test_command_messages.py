@@ -31,7 +31,7 @@ A, B, SLACK = 0, 1, 2  # numbers of dofs
 
 
 def robot():
-    """Return joints a, b and slack (no actuator); jaw mimics a (-2), geared mimics slack (4)."""
+    """Return joints a, b, slack (no actuator), jaw (-2 times a) and geared (4 times slack)."""
     builder = rb.SystemBuilder("arm")
     names = ("a", "b", "jaw", "slack", "geared")
     for name in names:

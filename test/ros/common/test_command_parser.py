@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Commands by joint names, joint_states, and start positions, without a node."""
+"""Commands by joint names, joint_states and start positions are right; no test needs a node."""
 
 from pathlib import Path
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Files in config/ name existing parameters with allowed values, and RViz's file fits."""
+"""Files in config/ name existing parameters with allowed values; RViz's file fits the nodes."""
 
 from pathlib import Path
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Declared parameters of both nodes have types, defaults and ranges."""
+"""Declared parameters of simulator and arm controller have types, defaults and ranges."""
 
 import math
 
@@ -42,7 +42,7 @@ def test_parameter_names_are_unique_and_grouped_by_role(table):
     assert all(roles)
 
 
-def test_types_of_parameters_have_the_names_of_ros():
+def test_types_of_parameters_have_the_names_used_in_ros():
     rows = [Parameter("p", default, "") for default in (True, 1, 1.0, "", (), [1.0, 2.0])]
     types = [row.type for row in [*rows, per_joint("p", 0.0, "", "")]]
     assert types == ["bool", "int", "double", "string", "string[]", "double[2]", "double[]"]

@@ -148,8 +148,8 @@ def names(node, kind, who):
     return {name for name, _ in found if "/_action/" not in name}
 
 
-def test_a_namespace_can_replace_the_star():
-    """The file's header gives the command that replaces it: sed "s|>[*]|>left/|"."""
+def test_a_namespace_can_replace_the_wildcard():
+    """The file's header gives the command: sed "s|>[*]|>left/|"."""
     path = ROOT / "config" / "sros2" / "policy.xml"
     names = re.findall(r">([^<>\s]+)</", path.read_text().replace(">*", ">left/"))
     assert "left/joint_states" in names

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The processes of both nodes start, handle signals and end cleanly."""
+"""The processes of simulator and arm controller start, handle signals and end cleanly."""
 
 import os
 import signal

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A busy server later answers each of many requests."""
+"""A server that was busy still answers every one of many requests."""
 
 import threading
 

@@ -71,7 +71,7 @@ def test_points_with_positions_only_are_joined_by_straight_lines(parser):
     assert found.velocities.tolist() == found.accelerations.tolist() == [[0.0, 0.0]] * 2
 
 
-def test_points_with_velocities_give_cubics_and_with_accelerations_quintics(parser):
+def test_points_with_velocities_give_cubics_and_points_with_accelerations_quintics(parser):
     cubic = [point(0.0, [0.0], [1.0]), point(1.0, [0.5], [0.0])]
     found = parser.parse(message(["lift"], *cubic), NOW)
     assert (found.order, found.times[0], found.velocities.tolist()) == (3, 0.0, [[1.0], [0.0]])

@@ -20,7 +20,7 @@ def command(**efforts):
 
 
 def insist(peer, publisher, states, efforts, **commanded):
-    """Send a command repeatedly until joint_states has these efforts."""
+    """Send the command `commanded` repeatedly until joint_states has these efforts."""
     message = command(**commanded)
     peer.insist(publisher, message, lambda: list(states[-1].effort) == efforts)
 

@@ -11,7 +11,7 @@ pytest.importorskip("rbdyn_interfaces.srv", reason="rbdyn_interfaces is not buil
 from rbdyn_ros.engine.compiler import jit
 
 if jit.DISABLED:
-    pytest.skip("the loop is compiled only", allow_module_level=True)
+    pytest.skip("the loop needs compiled code", allow_module_level=True)
 
 from rbdyn_ros.ros.simulator.embedded import embedded
 from rbdyn_ros.ros.simulator.setup import Setup

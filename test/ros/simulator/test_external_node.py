@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The topics ~/external_effort and ~/external_wrench of both nodes show known wrenches."""
+"""~/external_effort and ~/external_wrench of simulator and arm controller show known wrenches."""
 
 import re
 

@@ -189,7 +189,7 @@ def test_a_tick_uses_the_commands_with_its_stamp(simulate, peer, two_joints):
     simulator.end_well()
 
 
-def test_time_does_not_wait_while_the_commander_is_silent(simulate, peer, command, two_joints):
+def test_time_runs_on_while_the_commander_is_silent(simulate, peer, command, two_joints):
     parameters = ("-p", "lockstep_timeout:=0.5", "-p", "on_timeout:=hold")
     simulator = simulate(two_joints, *LOCKSTEP, *parameters)
     stats = peer.collect(Statistics, "simulator/stats")

@@ -255,9 +255,7 @@ def test_a_second_simulator_does_not_record_to_the_same_file(simulate, peer, two
     assert not read_run(path).truncated
 
 
-def test_deleting_the_recording_is_logged_at_once_and_fails_the_end(
-    simulate, two_joints, tmp_path
-):
+def test_deleting_the_recording_is_logged_at_once_and_at_the_end(simulate, two_joints, tmp_path):
     path = tmp_path / "run.mcap"
     simulator = simulate(*record(two_joints, path), entry="node")
     path.unlink()

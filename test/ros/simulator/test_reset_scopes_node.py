@@ -78,7 +78,7 @@ def fall(peer, stamps):
     peer.until(lambda: nanoseconds(stamps.state.header.stamp) > begin + 200 * TICK)
     peer.pause(True)
     peer.until_tf(lambda: len(stamps.last()) == 1 and None not in stamps.last())
-    peer.until(lambda: len(set(stamps.of["joint_states"][-2:])) == 1)  # time stands
+    peer.until(lambda: len(set(stamps.of["joint_states"][-2:])) == 1)  # time is paused
     assert abs(stamps.state.position[1]) > 1e-3
     return nanoseconds(stamps.state.header.stamp), list(stamps.state.position)
 

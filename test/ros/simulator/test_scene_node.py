@@ -158,7 +158,7 @@ def test_a_scene_together_with_a_robot_is_refused(simulate):
         assert simulator.process.wait(60) == 2
 
 
-def test_object_poses_are_published_once_somebody_subscribes(simulate, peer):
+def test_object_poses_are_published_as_soon_as_a_node_subscribes(simulate, peer):
     """Until then the compiled loop publishes joint_states without Python."""
     lacks = "import sys; sys.modules['visualization_msgs.msg'] = None"
     simulate("--scene", SCENE, "--ros-args", "-p", "publish_tf:=false", prelude=lacks)

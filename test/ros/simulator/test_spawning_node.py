@@ -123,7 +123,7 @@ def test_a_spawned_urdf_has_its_joints_and_a_fixed_box_does_not_fall(simulate, p
     peer.until(lambda: height(ask, "mallet") < 0.5)
 
 
-def test_a_far_object_does_not_change_a_lockstep_run_of_the_robot(
+def test_a_distant_object_does_not_change_a_lockstep_run_of_the_robot(
     simulate, peer, ask, spawn, two_joints
 ):
     """A run is repeated from a saved state while an object is spawned and deleted."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""~/stats and /diagnostics over DDS, for stand-ins of robots and for the simulator."""
+"""Stand-ins for robots and the simulator publish ~/stats and /diagnostics over DDS."""
 
 from types import SimpleNamespace
 

@@ -43,7 +43,7 @@ def test_nodes_with_use_sim_time_pause_with_the_clock(simulate, peer, timed, two
     clocks = peer.collect(Clock, "/clock", 100)
     peer.until(lambda: len(timed.ticks) > 3)
     peer.pause(True)
-    peer.until(lambda: states[-1] == states[-2] and clocks[-1] == clocks[-2])  # time stands
+    peer.until(lambda: states[-1] == states[-2] and clocks[-1] == clocks[-2])  # time is paused
     now = nanoseconds(states[-1].header.stamp)
     ticks, seen, beats = len(timed.ticks), len(states), len(clocks)
     began = time.monotonic()

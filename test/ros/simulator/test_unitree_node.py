@@ -86,7 +86,7 @@ def bitwise_crc(message):
 
 
 def low_cmd(goals=(), kp=100.0, kd=3.0, mode=1):
-    """Return a LowCmd with position goals [rad] of the first motors, and its CRC."""
+    """Return a LowCmd with goals [rad], gains and mode of the first motors, and with its CRC."""
     message = go.LowCmd(level_flag=0xFF, sn=[7, 8], gpio=3, bandwidth=5)
     for motor, q in zip(message.motor_cmd, goals, strict=False):
         motor.mode, motor.q, motor.kp, motor.kd = mode, float(np.float32(q)), kp, kd

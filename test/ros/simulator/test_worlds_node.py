@@ -139,7 +139,7 @@ def test_a_refused_world_changes_nothing(simulate, peer, ask, load, tmp_path):
     bad = tmp_path / "bad.yaml"
 
     def broken(text, code, words, hidden="the simulator logged why"):
-        """Assert a refusal that hides the content of files, but may quote a text of the client."""
+        """Assert that a world `text` is refused with `words`, but as a file with `hidden`."""
         bad.write_text(text)
         refused(load(str(bad)), code, hidden)
         refused(load(text=text), code, words)

@@ -51,7 +51,7 @@ def left_by(m, found, name, d):
 
 @pytest.mark.parametrize("name", ["go2.urdf", "talos_reduced.urdf"])
 @pytest.mark.parametrize("function", ["step", "mass_matrix", "frame_jacobian"])
-def test_limbs_side_by_side_give_the_same_bits(name, function):
+def test_limbs_computed_side_by_side_give_the_same_bits(name, function):
     m = load(name)
     plain = specialised.program_of(m, function)
     packed = side_by_side(m, plain, 8)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Services of simulation_interfaces act over DDS; the simulation only counts ticks."""
+"""Services of simulation_interfaces act over DDS on a stand-in that only counts ticks."""
 
 import math
 import threading

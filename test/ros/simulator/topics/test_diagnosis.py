@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Diagnostics have the right levels just below and above each limit, and messages."""
+"""Diagnostics have the right messages, and right levels just below and above each limit."""
 
 import re
 from dataclasses import replace

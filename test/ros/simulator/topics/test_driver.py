@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A simulated arm can compensate gravity itself, and its measured efforts exclude that."""
+"""A simulated arm can compensate gravity itself, and leave this out of measured efforts."""
 
 from types import SimpleNamespace
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A mobile base gets commands after lost states, and twists from before a reset are too old."""
+"""A mobile base gets commands after lost states, and ignores twists from before a reset."""
 
 from types import SimpleNamespace
 
@@ -71,7 +71,7 @@ def test_a_lost_state_still_gets_a_command_but_no_odometry(peer):
     assert 3 * TICK not in [message.header.stamp.nanosec for message in heard]
 
 
-def test_a_twist_from_before_a_reset_of_time_is_too_old(peer):
+def test_a_twist_from_before_a_reset_of_time_is_ignored(peer):
     """The twist arrives during the reset, when the last state is still from before the reset."""
     stand = Stand(peer.node)
     stand.base._loop.orders.command = stand.speeds

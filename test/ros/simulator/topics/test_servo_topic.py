@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Twists of a simulated tool in a real loop, which the test steps tick by tick."""
+"""Twists move a simulated tool in a real loop, which the test steps tick by tick."""
 
 from concurrent.futures import ThreadPoolExecutor
 from types import SimpleNamespace

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Messages of topic-based hardware become commands, and the sample configuration fits."""
+"""Messages of topic-based hardware become commands, and the sample's files fit the simulator."""
 
 import math
 from pathlib import Path
@@ -60,7 +60,7 @@ def test_a_nan_in_a_message_is_not_a_command(make):
     assert rows(command) == {0: (POSITION, 0.1, 0.0, 0.0), 2: (EFFORT, 0.0, 0.0, 0.3)}
 
 
-def test_the_mode_is_position_before_velocity_before_effort(make):
+def test_positions_have_priority_over_velocities_and_velocities_over_efforts(make):
     command = make().parse(NAMES, [1.0, NAN, NAN], [2.0, 3.0, NAN], [4.0, 5.0, 6.0])
     assert rows(command) == {
         0: (POSITION, 1.0, 2.0, 4.0),
