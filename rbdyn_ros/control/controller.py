@@ -116,7 +116,7 @@ class Controller(ControlLoop):
             raise refusal(fault.report, "fault", fault.code)
 
     def _check_gains(self, mode: str) -> None:
-        """Raise RbdynError if states come too slowly, or too slowly for the gains of a mode."""
+        """Raise RbdynError if states come too slowly for any mode, or for this mode's gains."""
         if math.isnan(self.period):
             return
         if self.period > LONGEST:
@@ -133,7 +133,7 @@ class Controller(ControlLoop):
         self._modes.rest_at(seen.qpos)
 
     def _blend(self) -> None:
-        """Let the efforts change without a jump from the efforts that were released last."""
+        """Start from the efforts sent last, so that the efforts do not jump."""
         if self.armed:
             self.gate.begin(self.gate.effort)
 

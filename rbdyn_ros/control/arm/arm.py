@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""An arm to be controlled: mounting, payloads, friction, its own gravity compensation."""
+"""An arm to be controlled: mounting, payloads, friction and the robot's own compensation."""
 
 from __future__ import annotations
 
@@ -233,11 +233,9 @@ class Arm:
         return effort
 
     def _vector(self, given: Array, written: bool = False) -> Array:
-        """Return the given array (nv,) for kernels, or a copy unless it is `written`.
+        """Return the given array (nv,) for kernels, converted to float64 unless it is `written`.
 
-        Raise ParameterError if it is not such an array.
-
-        Raise ParameterError if it is not such an array.
+        Raise ParameterError if kernels cannot use it.
         """
         n = self.m.nv
         own = given if written else np.ascontiguousarray(given, np.float64)

@@ -52,6 +52,8 @@ _choose_ways = Entry(kernels.choose_ways)
 def test_ways(limits: Limits, qpos: Array, slides: Array) -> Array:
     """Return the largest displacements of the controlled joints (n,), away from close limits.
 
+    `qpos` are positions (nv,), and `slides` (n,) says which of the joints slide.
+
     Raises:
         RbdynError: a joint has no room to move.
     """

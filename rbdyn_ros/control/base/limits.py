@@ -43,7 +43,7 @@ class Limits:
         velocity_scale: velocity limits as a fraction of the robot's velocity limits.
         inset: distance from the robot's position limits [rad or m].
         acceleration: largest measured change of a velocity [rad/s^2 or m/s^2].
-        latency: largest lag of the states that may last [s].
+        latency: lag of the states that is a fault if it lasts longer than state_timeout [s].
         power_limit: largest product of effort and velocity of every joint [W]; 0: no limit.
         contact: effort that a contact may withstand in mode impedance, as a share of the effort
             limits; a joint that withstands more counts as frozen.

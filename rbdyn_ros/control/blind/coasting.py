@@ -65,7 +65,7 @@ def coast(
 
 @kernel
 def foresee(m: Model, d: Data, s: BlindState, late: float, qpos: Vector, qvel: Vector) -> None:
-    """Predict the state of an arm that has accelerated by d.qacc and the push for `late` [s]."""
+    """Predict the state of an arm that has accelerated by d.qacc + s.push for `late` [s]."""
     for k in range(m.nv):
         s.coast_qvel[k] = qvel[k] + late * (d.qacc[k] + s.push[k])
     for i in range(len(s.dofs)):

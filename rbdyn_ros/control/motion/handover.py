@@ -95,8 +95,8 @@ def sampled(motion: tuple[Piece, ...], clock: float, rows: Array) -> Array:
 def way_into(path: Path, departure: Departure, since: float, fastest: Array) -> WayIn:
     """Return the transition into a path whose time began `since` seconds before the departure.
 
-    The target makes up for that time, but for at most LONGEST and half of an approach. It does not
-    if a joint would then exceed its velocity limit in the approach.
+    The target makes up for that time, but for at most LONGEST, and for at most half of the time to
+    the first point. It does not if a joint would then exceed its velocity limit on the way there.
 
     Args:
         path: path of n joints.

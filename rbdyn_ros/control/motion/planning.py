@@ -186,7 +186,7 @@ def _trajectory(start: Array, goal: Array, limits: list[Array], i: int) -> Any:
 
 
 def _limits_of(m: Model, joints: Sequence[str] | None, n: int) -> Iterable[Limits]:
-    """Return the motion limits of n joints, each with its name; None: the joints of all dofs.
+    """Return names and values of each kind of limit of n joints; None: the joints of all dofs.
 
     Raise ParameterError for other joints, or for another number of them.
     """

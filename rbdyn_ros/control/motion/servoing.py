@@ -186,7 +186,7 @@ def _condition(J: Array, rank: int | None) -> float:
 
 
 def _singularity_scale(condition: float, ahead: float, settings: ServoSettings) -> float:
-    """Return the share of a twist at a condition number; 1 unless the number rises to `ahead`."""
+    """Return the share of a twist at a condition number; 1 if the number `ahead` is not larger."""
     if ahead <= condition:
         return 1.0
     low, high = settings.lower_singularity_threshold, settings.hard_stop_singularity_threshold

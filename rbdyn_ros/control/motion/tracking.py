@@ -126,7 +126,7 @@ class PathTracker:
         return way_into(path, departure, at, fastest)
 
     def leads_to(self, departure: Departure) -> bool:
-        """Return whether the target will reach a departure; a stop since then prevents it."""
+        """Return whether the target will reach a departure, which a stop before it prevents."""
         if departure.stops != self.stops:
             return False
         if self._motion:
