@@ -167,7 +167,7 @@ def _set_gain(s: CommandQueue, r: UrRobot) -> None:
 def _freedrive(s: CommandQueue, r: UrRobot) -> None:
     free = s.ints(r, 1)
     feature = s.six(r)
-    tool = bool((feature != 0.0).any())  # the base is the zero pose among the vendor's constants
+    tool = bool((feature != 0.0).any())  # the vendor's constant for the base is zero
     s.stream(r, Freedrive(free, pose_from(feature)[:3, :3] if tool else None))
 
 

@@ -19,7 +19,7 @@ def _monomial(i: int, derivative: int, s: float) -> float:
 
 
 def _inverse(order: int) -> Array:
-    """Return the matrix from values and derivatives below `order` at 0 and 1 to coefficients."""
+    """Return the matrix that maps derivatives 0 to `order` - 1 at 0 and 1 to coefficients."""
     rows = [
         [_monomial(i, k, s) for i in range(2 * order)] for s in (0.0, 1.0) for k in range(order)
     ]

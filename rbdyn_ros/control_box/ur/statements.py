@@ -92,7 +92,7 @@ def set_tool(robot: UrRobot, pose: Array) -> None:
         ValueError: the tool is too far from the flange.
     """
     if not np.linalg.norm(pose[:3]) <= FARTHEST:
-        raise ValueError(f"a tool is at most {FARTHEST:g} m from the flange")
+        raise ValueError(f"the tool is too far from the flange; allowed is at most {FARTHEST:g} m")
     robot.F_T = pose_from(pose)
 
 
