@@ -232,7 +232,7 @@ def _found(arrays: dict[str, Array], place: Any, n: int, path: Path, key: str) -
 
 
 def _two_axes(array: Array, path: Path, key: str) -> Array:
-    """Return the array of one joint (p,) or several as (a, b), or raise ParameterError."""
+    """Return an array with two axes, where (p,) becomes (p, 1), or raise ParameterError."""
     found = array[:, None] if array.ndim == 1 else array
     if found.ndim != 2 or not found.size:
         text = f"the array of {key} has the shape {array.shape}; expected one row for each sample"

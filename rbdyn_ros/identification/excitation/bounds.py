@@ -135,7 +135,7 @@ def check_held(m: Model, bounds: Bounds) -> None:
 
 
 def _limits(m: Model) -> tuple[Array, Array, Array]:
-    """Return the lower, upper and effort limits (nv,), the positions including mimic joints."""
+    """Return lower, upper and effort limits (nv,); mimic joints tighten the position limits."""
     lower, upper = np.full(m.nv, -np.inf), np.full(m.nv, np.inf)
     for j in range(m.njnt):
         dof, ratio, offset = m.jnt_dofadr[j], m.jnt_mimic_ratio[j], m.jnt_mimic_offset[j]
