@@ -25,8 +25,8 @@ class NodeEnv(gymnasium.Env):  # type: ignore[misc, type-arg, unused-ignore]
     episode depends only on its seed and actions. An action has a number from -1 to 1 for each
     joint that accepts efforts. It is multiplied by `effort` and acts for nstep timesteps. An
     observation has the positions and then the velocities of all joints of joint_states. A subclass
-    must override `reward`; it may override `observe` with `limits`, `ended` and `start`. It
-    overrides `act` if its own nodes get the actions and command the joints.
+    must override `reward`; it may override `observe` (together with `limits`), `ended` and
+    `start`. It overrides `act` if its own nodes get the actions and command the joints.
 
     Args:
         robot: path of the robot file.
