@@ -36,8 +36,9 @@ class Progress:
 
     Attributes:
         time: time of the state [ns].
-        desired: (3, n) desired position, velocity and acceleration of the controlled joints.
-        actual: (2, n) measured position and velocity.
+        desired: (3, n) desired position, velocity and acceleration of the controlled joints [rad
+            or m; per s; per s^2].
+        actual: (2, n) measured position and velocity [rad or m; per s].
         number: number of paths that were started so far.
         done: whether no path is in progress.
         failed: reason why no path can be followed any more; empty if nothing is wrong.
@@ -267,7 +268,7 @@ class Controller(ControlLoop):
             self.gate.clear()
 
     def departure(self, ahead: float = 0.0) -> Departure:
-        """Return the target in `ahead` seconds, or at the end of its motion if that is earlier."""
+        """Return the target after `ahead` [s], or at the end of its motion if that is earlier."""
         with self._lock:
             return self._tracker.departure(ahead)
 

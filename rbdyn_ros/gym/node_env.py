@@ -43,7 +43,8 @@ class NodeEnv(gymnasium.Env):  # type: ignore[misc, type-arg, unused-ignore]
         m: the Model.
         joints: names of the joints of joint_states.
         actuated: names of the joints on which actions act.
-        position, velocity: positions and velocities of the joints in the latest state.
+        position, velocity: positions and velocities of the joints in the latest state [rad or m;
+            per s].
         simulation: the simulation; `simulation.client.node` is a node of rclpy in its ROS domain,
             and `simulation.environment` puts other processes into this domain.
 

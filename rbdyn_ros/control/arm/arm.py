@@ -202,10 +202,10 @@ class Arm:
         It adds friction and subtracts the robot's own compensation.
 
         Args:
-            effort: (nv,), contiguous.
-            qpos: (nv,) measured positions.
-            qvel: (nv,) measured velocities.
-            rubbing: (nv,) velocities for which friction is computed; None: qvel.
+            effort: (nv,), contiguous [N m or N].
+            qpos: (nv,) measured positions [rad or m].
+            qvel: (nv,) measured velocities [rad/s or m/s].
+            rubbing: (nv,) velocities for which friction is computed [rad/s or m/s]; None: qvel.
 
         Raises:
             ParameterError: an argument is not an array (nv,).
@@ -218,9 +218,9 @@ class Arm:
         """Subtract the robot's own compensation from efforts (nv,), in place.
 
         Args:
-            effort: (nv,), contiguous.
-            qpos: (nv,) measured positions.
-            qvel: (nv,) measured velocities; None: the arm is at rest.
+            effort: (nv,), contiguous [N m or N].
+            qpos: (nv,) measured positions [rad or m].
+            qvel: (nv,) measured velocities [rad/s or m/s]; None: the arm is at rest.
 
         Raises:
             ParameterError: an argument is not an array (nv,).

@@ -75,8 +75,8 @@ class PositionTest:
         """Process a state; return the positions (n,) to send.
 
         Args:
-            place: (n,) reported positions.
-            speed: (n,) reported velocities.
+            place: (n,) reported positions [rad or m].
+            speed: (n,) reported velocities [rad/s or m/s].
             step: time since the previous state [s].
 
         Raises:

@@ -131,9 +131,9 @@ class StartUpTest:
         The arrays are not checked.
 
         Args:
-            qpos: (nv,) positions.
-            qvel: (nv,) velocities.
-            effort: (nv,) measured efforts.
+            qpos: (nv,) positions [rad or m].
+            qvel: (nv,) velocities [rad/s or m/s].
+            effort: (nv,) measured efforts [N m or N].
             holding: (nv,) commands that hold the arm there.
             released: (n,) commands that acted since the previous state.
             step: time since then [s].

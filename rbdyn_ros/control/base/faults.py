@@ -3,9 +3,9 @@
 
 from dataclasses import dataclass
 
-#: Kinds of faults that kernels find. Blind faults up to FROZEN are wrong states. After a wrong
-#: state, no state is believed again, with one exception: if a state jumped and was dropped, later
-#: states near the predicted position of the braked arm are believed.
+#: Kinds of faults that kernels find. A blind fault up to FROZEN means that a state is wrong. After
+#: a wrong state, no state is believed again, with one exception: if a state jumped and was
+#: dropped, later states near the predicted position of the braked arm are believed.
 POSITION, VELOCITY, MOVED, UNLIKE, ACCELERATION, POWER, GAIN = range(1, 8)
 JUMPED, TOO_FAST, FROZEN, LATE, FINITE, OLD, SLOW, UNFIT, STRAYED, IDLE = range(8, 18)
 #: The codes of these kinds. A fault FINITE can also have the code `names`.

@@ -129,7 +129,8 @@ class Limits:
             velocity_scale: fraction of the velocity limits, above 0 and at most the present
                 fraction.
             inset: distance from the position limits, at least the present distance [rad or m].
-            acceleration: above 0 and at most the present limit; None: the present limit.
+            acceleration: above 0 and at most the present limit [rad/s^2 or m/s^2]; None: the
+                present limit.
             latency: above 0 and at most the present limit [s]; None: the present limit.
             power_limit: above 0 and at most the present limit [W]; None: the present limit.
             contact: at least 0 and at most the present share; None: the present share.

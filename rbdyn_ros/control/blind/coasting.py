@@ -45,8 +45,8 @@ def coast(
 ) -> float:
     """Write efforts for an arm whose newest state is late; return the time since the last efforts.
 
-    The arm coasts from where the efforts sent have taken it since that state. The efforts overcome
-    no friction.
+    The arm coasts from the predicted state to which the efforts sent have moved it. The efforts do
+    not compensate friction.
 
     `now` is on the steady clock [ns], `late` the age of the state [s], `dt` the time since the
     last effort of the law [s], and `command` (nv,) the last efforts sent.

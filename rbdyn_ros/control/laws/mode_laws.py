@@ -29,7 +29,7 @@ class ModeLaws:
         settings: gains and frame.
 
     Attributes:
-        gains: stiffness and damping of computed torque, (nv,) each.
+        gains: stiffness [1/s^2] and damping [1/s] of computed torque, (nv,) each.
 
     Raises:
         ParameterError: a gain is negative, or the number of gains is wrong.

@@ -41,7 +41,7 @@ class Departure:
         ahead: time until then [s].
         at: time of that moment on the clock of the motion [s].
         motion: pieces of the motion that leads there; empty: the target rests.
-        stops: number of stops of the target.
+        stops: number of stops of the target so far; a later stop prevents the departure.
     """
 
     rows: Array
@@ -102,7 +102,7 @@ def way_into(path: Path, departure: Departure, since: float, fastest: Array) -> 
         path: path of n joints.
         departure: start of the transition.
         since: time of the path at the departure [s].
-        fastest: (n,) velocity limits.
+        fastest: (n,) velocity limits [rad/s or m/s].
     """
     since, first = min(max(since, 0.0), LONGEST), float(path.times[0])
     if not first > 0.0:

@@ -348,9 +348,9 @@ class TwistServo:
         """Return velocities (n,) a period later, from which the joints stop before their limits.
 
         Args:
-            q: (n,) positions.
-            v: (n,) velocities.
-            wanted: (n,) velocities to approach.
+            q: (n,) positions [rad or m].
+            v: (n,) velocities [rad/s or m/s].
+            wanted: (n,) velocities to approach [rad/s or m/s].
             period: time from v to the result [s].
         """
         most = self.limits.acceleration

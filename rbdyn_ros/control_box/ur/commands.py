@@ -128,8 +128,8 @@ def start_force(
         kind: 1: y points from the tool to the origin of the frame; 3: x is along the tool's
             velocity in the plane of the frame; otherwise the frame is used as it is.
         selected: (6,) whether each axis is compliant.
-        wrench: (6,) wrench of the robot on its surroundings.
-        limits: (6,) largest speeds of the selected axes.
+        wrench: (6,) wrench of the robot on its surroundings [N, N m].
+        limits: (6,) largest speeds of the selected axes [m/s, rad/s].
         damping: see ForceMode.
         gain: see ForceMode.
     """

@@ -31,8 +31,8 @@ class ForceMode:
         selected: (6,) whether each axis is compliant.
         wanted: (6,) wrench of the robot on its surroundings, axes of the task [N, N m].
         most: (6,) largest speeds of the selected axes [m/s, rad/s].
-        damping: 0 to 1: how fast a speed falls without a force.
-        gain: scales the speed for a missing force.
+        damping: 0 to 1; 1 stops the selected axes.
+        gain: factor of the speed per missing force or torque.
     """
 
     frame: Array

@@ -222,7 +222,7 @@ class StopMove(Move):
     """stopj and stopl: the speed falls linearly to zero along the present path.
 
     Args:
-        a: deceleration of the leading joint, or of the tool.
+        a: deceleration of the leading joint [rad/s^2], or of the tool [m/s^2].
         of_tool: whether `a` is the deceleration of the tool.
     """
 

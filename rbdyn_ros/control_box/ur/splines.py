@@ -76,7 +76,7 @@ class SplineMove(Move):
         return True
 
     def _share(self, dt: float) -> float:
-        """Return the share of the planned speed after dt [s]; it falls before a fast end."""
+        """Return the share of the planned speed after dt [s]; it falls if a fast arm must stop."""
         left, time = self._T - self._t, FAST / BRAKES
         if self._rests and not self._slowing and dt < left <= time:
             speed = np.abs(self.at(self._t + dt, 1)).max()

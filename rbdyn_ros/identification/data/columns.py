@@ -45,7 +45,7 @@ DIALECT = Dialect(
         Key("effort_unit", kinds.OneOf(tuple(EFFORT_UNITS)), "unit of efforts", default="Nm"),
         Key("position_signs", kinds.NumberList(), "1 or -1 for each joint; default: 1"),
         Key("effort_signs", kinds.NumberList(), "1 or -1 for each joint; default: 1"),
-        Key("drive_gains", kinds.NumberList(), "torque of each joint by current [N m/A]"),
+        Key("drive_gains", kinds.NumberList(), "torque of each joint per current [N m/A]"),
         one=("efforts", "currents"),
     ),
 )
