@@ -107,7 +107,7 @@ class PathTracker:
     def way_into(
         self, path: Path, fastest: Array, since: float | None = None, ahead: float = 0.0
     ) -> WayIn:
-        """Return the transition into a path that departs in `ahead` seconds.
+        """Return the transition into a path; the target departs in `ahead` seconds.
 
         Args:
             path: path of the n joints.

@@ -18,7 +18,7 @@ MOBILITY, LAG = np.array([1e-3] * 3 + [5e-2] * 3), 0.03
 FASTEST = np.array([0.2] * 3 + [0.5] * 3)
 #: Springs of the axes that freedrive holds [N/m, N m/rad], and their damping as a time [s].
 HOLD, HOLD_DAMPING = np.array([3000.0] * 3 + [300.0] * 3), 0.05
-#: Damping of freedrive: share of a joint's inertia [1/s].
+#: Damping of freedrive, divided by a joint's inertia [1/s].
 DRAG = 0.5
 
 

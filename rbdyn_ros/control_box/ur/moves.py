@@ -288,7 +288,7 @@ class SpeedJoints(Streamed):
 
 
 class SpeedLine(SpeedJoints):
-    """speedl: a twist of the tool in axes of O, linear first; `a` limits each of its parts."""
+    """speedl: a twist of the tool in axes of O, linear first; `a` limits its accelerations."""
 
     def step(self, c: Course) -> bool:
         self.spend(c)
