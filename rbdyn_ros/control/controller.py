@@ -36,8 +36,9 @@ class Progress:
 
     Attributes:
         time: time of the state [ns].
-        desired: (3, n) desired position, velocity and acceleration of the controlled joints.
-        actual: (2, n) measured position and velocity.
+        desired: (3, n) desired position, velocity and acceleration of the controlled joints [rad
+            or m; per s; per s^2].
+        actual: (2, n) measured position and velocity [rad or m; per s].
         number: number of paths that were started so far.
         done: whether no path is in progress.
         failed: reason why no path can be followed any more; empty if nothing is wrong.
@@ -116,7 +117,7 @@ class Controller(ControlLoop):
             raise refusal(fault.report, "fault", fault.code)
 
     def _check_gains(self, mode: str) -> None:
-        """Raise RbdynError if states come too slowly, or too slowly for the gains of a mode."""
+        """Raise RbdynError if states come too slowly for any mode, or for this mode's gains."""
         if math.isnan(self.period):
             return
         if self.period > LONGEST:
@@ -133,7 +134,7 @@ class Controller(ControlLoop):
         self._modes.rest_at(seen.qpos)
 
     def _blend(self) -> None:
-        """Let the efforts change without a jump from the efforts that were released last."""
+        """Start from the efforts sent last, so that the efforts do not jump."""
         if self.armed:
             self.gate.begin(self.gate.effort)
 
@@ -267,7 +268,7 @@ class Controller(ControlLoop):
             self.gate.clear()
 
     def departure(self, ahead: float = 0.0) -> Departure:
-        """Return the target in `ahead` seconds, or at the end of its motion if that is earlier."""
+        """Return the target after `ahead` [s], or at the end of its motion if that is earlier."""
         with self._lock:
             return self._tracker.departure(ahead)
 

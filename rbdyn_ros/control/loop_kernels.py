@@ -4,7 +4,7 @@
     notice_pause  before a state is stored
     see           a state was stored, or refused
     watch         no state came
-    brake, coast, answer_blindly, follow    release the efforts of the answer
+    brake, coast, answer_blindly, follow    write the efforts that answer
 
 They also run in generated controllers of ros2_control. `m, d` is the arm with its payloads,
 `bare, own` the robot that compensates its own gravity; `b` is the memory of control/blind.
@@ -209,7 +209,7 @@ def overdue(s: ArmLoopState, now: int) -> float:
 def brake(
     m: Model, d: Data, bare: Model, own: Data, a: Actuation, b: BlindState, s: ArmLoopState
 ) -> bool:
-    """Release efforts of a faulty arm after a valid state; return False to stay silent."""
+    """Write the efforts of a faulty arm after a valid state; return False to stay silent."""
     hold(m, d, bare, own, a, s.state[0], s.holding)
     if not see_fault(m, d, bare, own, a, b, s.time, s.state[0], s.state[1], s.dt, s.wanted):
         return False
@@ -228,7 +228,7 @@ def answer_blindly(
     s: ArmLoopState,
     now: int,
 ) -> bool:
-    """Release the efforts of an arm whose state is unknown; return False to stay silent.
+    """Write the efforts of an arm whose state is unknown; return False to stay silent.
 
     `now` is on the steady clock [ns].
     """
@@ -252,7 +252,7 @@ def coast(
     s: ArmLoopState,
     now: int,
 ) -> bool:
-    """Release the efforts of an arm whose newest state is late; return False to stay silent.
+    """Write the efforts of an arm whose newest state is late; return False to stay silent.
 
     `now` is on the steady clock [ns].
     """
@@ -269,7 +269,7 @@ def coast(
 
 @kernel
 def follow(b: BlindState, s: ArmLoopState, effort: Vector) -> bool:
-    """Release the efforts (nv,) of a law; trip and return True if an effort is not a number."""
+    """Limit and write the efforts (nv,) of a law; trip and return True if one is not a number."""
     i = release(s, effort, s.holding, s.dt, False)
     if i < 0:
         return False

@@ -51,7 +51,7 @@ class PositionController(Controller):
         self._answered, self._still, self._silent = 0, 0.0, False
         self._is_blind = False  # True if the newest answer had no valid state
         self._owed = self._cycle = (
-            0.0  # motion not yet sent, and time until the next positions [s]
+            0.0  # time of motion not yet sent, and time until the next positions [s]
         )
         self._compliance: Admittance | None = None
         self.wrench: SensedWrench | EstimatedWrench | None = None

@@ -229,7 +229,7 @@ class ControlBox(ABC):
             self.failure = error
 
     def _serve(self) -> None:
-        with contextlib.suppress(RbdynError):  # the loop has reported the grants of the system
+        with contextlib.suppress(RbdynError):  # the loop reports refused privileges
             mode = "off" if self._lockstep else self._loop.settings.realtime
             # only the loop keeps its own processor; it locks the memory for longer than the box
             realtime.release(realtime.obtain(mode, bind=False))

@@ -118,7 +118,7 @@ class BoxName:
 
 
 def equipped(m: Model, boxes: Sequence[str]) -> Model:
-    """Return the Model for a simulation with boxes, where all joints of the arms have rotors."""
+    """Return the Model for a simulation with boxes, where all arm joints have rotor inertia."""
     for text in boxes:
         name = BoxName.parsed(text)
         m = with_rotors(m, name.prefix, name.kind.joints)

@@ -18,7 +18,7 @@ class At:
     Attributes:
         q, dq: (n,) measured positions and velocities [rad or m; per s].
         M: (n, n) mass matrix with rotors.
-        coriolis: (n,) Coriolis and centrifugal torques.
+        coriolis: (n,) Coriolis and centrifugal torques [N m].
         J: (6, n) Jacobian of the stiffness frame, linear velocity first, axes of O.
         T: (4, 4) pose of the stiffness frame in O.
     """

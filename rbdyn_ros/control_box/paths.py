@@ -57,7 +57,7 @@ class Stream:
     def approach(self, goal: Array, speed: Array, most: Array) -> None:
         """Move towards a goal for a cycle, so that the motion can stop there.
 
-        The motion stays within a speed and the acceleration `most`.
+        The motion stays within `speed` and the acceleration `most`.
         """
         gap = goal - self.x
         free = np.sqrt(2.0 * 0.9 * most * np.abs(gap))

@@ -28,8 +28,8 @@ class BatchEnv(VectorEnv):  # type: ignore[misc, type-arg, unused-ignore]
 
     An action has a number from -1 to 1 for each actuated degree of freedom. It is multiplied by
     `effort` and acts for nstep timesteps. An observation is a row of 32-bit floats. A subclass
-    must override `reward`; it may override `observe` with `limits`, `ended`, `start` and `drive`.
-    These methods compute with the arrays of all robots at once.
+    must override `reward`; it may override `observe` (together with `limits`), `ended`, `start`
+    and `drive`. These methods compute with the arrays of all robots at once.
 
     An episode is terminated by `ended` or if its robot diverges, and truncated after `horizon`
     actions. Gymnasium's autoreset mode says what happens then. NEXT_STEP: the next step resets the
@@ -44,7 +44,7 @@ class BatchEnv(VectorEnv):  # type: ignore[misc, type-arg, unused-ignore]
         horizon: largest number of actions of an episode.
         effort: effort of an action of 1 [N m or N]: one number for all actuated degrees of
             freedom, or one for each; None: the effort limits of the Model.
-        autoreset_mode: an AutoresetMode, or the value of one.
+        autoreset_mode: an AutoresetMode or its value, such as "NextStep".
         nthread: number of threads; 0: one per core.
 
     Attributes:

@@ -25,8 +25,8 @@ class NodeEnv(gymnasium.Env):  # type: ignore[misc, type-arg, unused-ignore]
     episode depends only on its seed and actions. An action has a number from -1 to 1 for each
     joint that accepts efforts. It is multiplied by `effort` and acts for nstep timesteps. An
     observation has the positions and then the velocities of all joints of joint_states. A subclass
-    must override `reward`; it may override `observe` with `limits`, `ended` and `start`. It
-    overrides `act` if its own nodes get the actions and command the joints.
+    must override `reward`; it may override `observe` (together with `limits`), `ended` and
+    `start`. It overrides `act` if its own nodes get the actions and command the joints.
 
     Args:
         robot: path of the robot file.
@@ -43,7 +43,8 @@ class NodeEnv(gymnasium.Env):  # type: ignore[misc, type-arg, unused-ignore]
         m: the Model.
         joints: names of the joints of joint_states.
         actuated: names of the joints on which actions act.
-        position, velocity: positions and velocities of the joints in the latest state.
+        position, velocity: positions and velocities of the joints in the latest state [rad or m;
+            per s].
         simulation: the simulation; `simulation.client.node` is a node of rclpy in its ROS domain,
             and `simulation.environment` puts other processes into this domain.
 

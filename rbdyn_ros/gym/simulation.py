@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The processes of an environment: the simulator and nodes of the user; and their client here."""
+"""The processes of an environment, which are the simulator and nodes of the user, and a client."""
 
 import contextlib
 import json

@@ -67,7 +67,7 @@ class Pacer:
         """Store a state of the base; act if a joint state waits for it.
 
         Returns:
-        The joint state for which the policy acted, or None.
+            The joint state for which the policy acted, or None.
 
         Raises:
             RbdynError: the state is newer than the joint state by more than `timeout`, or the
@@ -91,7 +91,7 @@ class Pacer:
         """Store a state of the joints; act if an action is due and the base state is new enough.
 
         Returns:
-        The state if the present targets are valid for it, or None.
+            The state if the present targets are valid for it, or None.
 
         Raises:
             RbdynError: the network fails.

@@ -92,9 +92,9 @@ def check_masses(parts: Model, body: NDArray[np.int64], m: Model) -> None:
     """Check that the parts of each body together have the body's mass in m.
 
     Args:
-    parts: the Model of the parts.
-    body: the body of m to which each part belongs.
-    m: the robot.
+        parts: the Model of the parts.
+        body: the body of m to which each part belongs.
+        m: the robot.
 
     Raises:
         ModelError: a body's mass in m differs.

@@ -90,7 +90,7 @@ FORCE_TORQUE = table(
     Key("joint", Name("the name of a joint"), "the measured joint, fixed or moving", needed=True),
     Key("frame", Name("the name of a link"), "axes of the wrench; default: the child link"),
     Key("measured", OneOf(MEASURED), "the reported wrench", default=MEASURED[0]),
-    Key("pushes", OneOf(SIDES), "side of external forces, at fixed joints", default=SIDES[0]),
+    Key("pushes", OneOf(SIDES), "side that external forces push (fixed joints)", default=SIDES[0]),
     BODY_RATE,
     _noise("force", "torque"),
 )
@@ -176,7 +176,7 @@ DISTANCES = (
         "default: none",
     ),
     Key("dropout", Number(low=0.0, high=1.0), "share of lost readings; default 0"),
-    Key("sees", OneOf(SEEN), "what rays meet", default=SEEN[0]),
+    Key("sees", OneOf(SEEN), "shapes that rays meet", default=SEEN[0]),
 )
 LIDAR = table(
     "lidar",

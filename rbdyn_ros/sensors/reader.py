@@ -300,7 +300,7 @@ class _Sensors:
             given.error("fixed-link", "link", message, found=link, allowed="a moving link")
 
     def _check_parent(self, given: Given) -> None:
-        """Refuse the root of a robot that is fixed to the world as the frame of a camera."""
+        """Add an error if the link of a camera has no parent link."""
         link, held = given["link"], {joint.child for joint in self._joints.values()}
         if self._body(link) == 0 and link not in held:
             message = (

@@ -131,8 +131,8 @@ class Scanner:
         """Return a measurement without noise.
 
         Args:
-            qpos: (nq,) position.
-            qvel: (nv,) velocity.
+            qpos: (nq,) position [rad or m].
+            qvel: (nv,) velocity [rad/s or m/s].
             time: time of this state [s].
             threads: largest number of threads.
         """
@@ -251,7 +251,7 @@ class RayNoise:
         spec: the sensor.
         seed: any whole number.
         sensor: number of the sensor.
-        begun: first tick; earlier ticks have the same noise.
+        begun: first tick; earlier ticks have the noise of this tick.
     """
 
     def __init__(self, spec: RangingSpec, seed: int, sensor: int, begun: int = 0) -> None:

@@ -157,7 +157,7 @@ class Suite:
             payloads: all payloads of its links.
 
         Raises:
-            ModelError: a link is unknown, or the plant's masses differ from those of the
+            ModelError: a link is unknown, or the plant's masses differ from the masses of the
                 description with the payloads.
             ParameterError: the numbers of a payload are physically impossible.
         """

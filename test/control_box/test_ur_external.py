@@ -116,7 +116,7 @@ def test_a_movel_point_of_version_1_5_has_the_default_speed_and_acceleration():
         (program().replace('"127.0.0.1", 50001', '"127.0.0.2", 50001'), "several hosts"),
         (program(command=1), "without its ports and numbers"),
         (program(more="\n".join("A" * k + " = 1" for k in range(2, 600))), "ports and numbers"),
-        (program().replace("raw_point[13]", "raw_point[19]"), "is not a number of a point"),
+        (program().replace("raw_point[13]", "raw_point[19]"), "is not in a point"),
     ],
 )
 def test_an_unrecognised_program_is_refused(text, wrong, reason):
@@ -425,7 +425,7 @@ def test_a_first_spline_point_at_time_zero_near_the_arm_is_skipped(bench):
 @pytest.mark.parametrize(
     ("wrong", "result", "reason"),
     [
-        (point("SPLINE", HOME + 0.1, time=0.0, form=CUBIC), CANCELED, "a spline has no time"),
+        (point("SPLINE", HOME + 0.1, time=0.0, form=CUBIC), CANCELED, "spline needs a time"),
         (point("SPLINE", HOME + 1.0, time=0.01, form=CUBIC), CANCELED, "faster than 20 rad/s"),
         (point("SPLINE", HOME + 0.1, time=1.0, form=7), FAILURE, "7 is not a spline"),
         (point(33, HOME, time=1.0), FAILURE, "there is no point of kind 33"),

@@ -145,7 +145,7 @@ def test_a_gravity_above_the_bound_is_refused(bench, gravity):
     before = bench.robot.arm.gravity
     commanded(bench, 59, *gravity)
     assert bench.robot.program is None
-    assert "allowed are 30 an axis" in bench.said[-1]
+    assert "allowed are 30 per axis" in bench.said[-1]
     assert (bench.robot.arm.gravity == before).all()
 
 
@@ -312,7 +312,7 @@ def test_the_arm_is_held_in_a_pause_of_direct_torque(bench):
     found = torques.at(s.q, s.dq) - bench.robot.sensing.gravity
     assert found == pytest.approx([spring, 0, 0, 0, 0, 0], rel=1e-9, abs=1e-9)
     bench.robot.observe(measured(np.add(READY, [0.11, 0, 0, 0, 0, 0])))
-    assert "joint 0 is 0.11 rad from where it should be" in bench.said[-1]
+    assert "joint 0 is 0.11 rad from its desired position" in bench.said[-1]
 
 
 def test_the_arm_rests_in_a_pause_of_force_mode(bench):

@@ -48,7 +48,7 @@ def test_a_joint_that_never_moves_keeps_its_friction(truth):
     still = Motion(motion.names, motion.time, **rows, effort=np.zeros_like(motion.effort))
     effort = validate(truth, rubbing(truth), still).predicted
     found = identify(wrong(truth), Motion(motion.names, motion.time, **rows, effort=effort))
-    assert "moved too little, so their friction is kept: wrist_2_joint" in found.warnings
+    assert "joints moved too little, so their friction is kept: wrist_2_joint" in found.warnings
     assert found.grave == ()
     assert np.isnan(found.friction_std[:2, 4]).all()
 

@@ -197,7 +197,7 @@ def test_joints_that_are_not_in_the_motion_rest_at_the_given_positions():
     found = identify(wrong(truth), part, rest=rest)
     assert base_error(found, truth) < 1e-8
     assert found.after.share_of_peak.max() < 1e-8
-    assert "not in the motion, assumed to rest: wrist_1_joint at -0.4, " in found.warnings[0]
+    assert "are assumed to rest: wrist_1_joint at -0.4, " in found.warnings[0]
     checked = validate(found.m, found.friction, part, rest=rest)
     assert checked.share_of_peak.max() < 1e-8
     elsewhere = validate(found.m, found.friction, part)

@@ -22,7 +22,7 @@ from rbdyn_ros.model.model import Model
 
 
 class Actuation(Record):
-    """Friction of an arm, and the gravity compensation of the robot itself."""
+    """Friction of an arm, and the robot's own compensation of gravity and Coriolis forces."""
 
     FIELDS: ClassVar[tuple[Field, ...]] = (
         Field("rubs", (), "1: there is friction to be compensated", "int"),

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""An arm to be controlled: mounting, payloads, friction, its own gravity compensation."""
+"""An arm to be controlled: mounting, payloads, friction and the robot's own compensation."""
 
 from __future__ import annotations
 
@@ -202,10 +202,10 @@ class Arm:
         It adds friction and subtracts the robot's own compensation.
 
         Args:
-            effort: (nv,), contiguous.
-            qpos: (nv,) measured positions.
-            qvel: (nv,) measured velocities.
-            rubbing: (nv,) velocities for which friction is computed; None: qvel.
+            effort: (nv,), contiguous [N m or N].
+            qpos: (nv,) measured positions [rad or m].
+            qvel: (nv,) measured velocities [rad/s or m/s].
+            rubbing: (nv,) velocities for which friction is computed [rad/s or m/s]; None: qvel.
 
         Raises:
             ParameterError: an argument is not an array (nv,).
@@ -218,9 +218,9 @@ class Arm:
         """Subtract the robot's own compensation from efforts (nv,), in place.
 
         Args:
-            effort: (nv,), contiguous.
-            qpos: (nv,) measured positions.
-            qvel: (nv,) measured velocities; None: the arm is at rest.
+            effort: (nv,), contiguous [N m or N].
+            qpos: (nv,) measured positions [rad or m].
+            qvel: (nv,) measured velocities [rad/s or m/s]; None: the arm is at rest.
 
         Raises:
             ParameterError: an argument is not an array (nv,).
@@ -233,11 +233,9 @@ class Arm:
         return effort
 
     def _vector(self, given: Array, written: bool = False) -> Array:
-        """Return the given array (nv,) for kernels, or a copy unless it is `written`.
+        """Return the given array (nv,) for kernels, converted to float64 unless it is `written`.
 
-        Raise ParameterError if it is not such an array.
-
-        Raise ParameterError if it is not such an array.
+        Raise ParameterError if kernels cannot use it.
         """
         n = self.m.nv
         own = given if written else np.ascontiguousarray(given, np.float64)

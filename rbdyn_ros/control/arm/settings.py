@@ -15,8 +15,8 @@ MODES = tuple(dict.fromkeys(EFFORT_MODES + POSITION_MODES))
 #: Modes that follow trajectories.
 TRACKING = ("computed_torque", "impedance", "tracking", "admittance")
 #: Largest jump of a target at the start of a trajectory [rad or m]. A jump of 0.1 rad led to the
-#: fault `velocity` on three of four arms. If the trajectory starts later, the target moves to its
-#: start instead.
+#: fault `velocity` on three of four arms. A trajectory whose first point has a later time may
+#: begin farther away: the target moves to it.
 LARGEST_JUMP = 0.05
 
 

@@ -25,7 +25,7 @@ from rbdyn_ros.errors import RbdynError, apart, refusal
 
 #: Time before the first joint is moved [s].
 QUIET = 0.2
-#: Shortest time to go away or back [s]; largest share of the velocity limits.
+#: Shortest time to move a joint away or back [s]; largest speed as a share of its limit.
 GOING, SPEED = 0.15, 0.3
 #: Displacements of the attempts, as shares of test_ways, and times to stay there [s].
 ATTEMPTS, STAYING = (0.4, 0.8, 1.0), (0.2, 0.5, 0.5)
@@ -75,8 +75,8 @@ class PositionTest:
         """Process a state; return the positions (n,) to send.
 
         Args:
-            place: (n,) reported positions.
-            speed: (n,) reported velocities.
+            place: (n,) reported positions [rad or m].
+            speed: (n,) reported velocities [rad/s or m/s].
             step: time since the previous state [s].
 
         Raises:
@@ -123,7 +123,7 @@ class PositionTest:
         self._reply.count = 0
 
     def _check_still(self, place: Array, most: float) -> None:
-        """Raise RbdynError if a joint that is not driven is too far from where it rested."""
+        """Raise RbdynError if a joint that is not driven is farther than `most` from its rest."""
         off = np.abs(place - self._rest) * (np.arange(len(place)) != self._k)
         if not (off <= most).all():
             k = int((~(off <= most)).argmax())
@@ -145,12 +145,12 @@ class PositionTest:
         other = int(others.argmax())
         if others[other] <= 0.5 * ATTEMPTS[self._attempt] + STILL / abs(self._ways[other]):
             return
-        text = f"joint '{self._names[other]}' moves by {self._most[other]:.3g} while '{name}' "
-        text += "alone is sent elsewhere"
+        text = f"joint '{self._names[other]}' moves by {self._most[other]:.3g} although "
+        text += f"only '{name}' is sent to another position"
         raise _refused(f"{text}. Check the order of the joints", self._names[other])
 
     def _judge_when_due(self, place: Array) -> None:
-        """Judge the reply once it can be complete; go on to the next joint or a larger attempt.
+        """Judge a reply once it is complete; go on to the next joint, or to a larger displacement.
 
         Raise RbdynError if the last attempt fails.
         """
@@ -214,7 +214,7 @@ class PositionTest:
         return float(places.mean()) / self._way()
 
     def _fitted(self, kind: int) -> Reply:
-        """Return the reply with a fit of the rows that the comparison `kind` names."""
+        """Fit the signals of the comparison `kind`, such as VELOCITY, and return the reply."""
         _fit.call(self._reply.handle, kind)
         return self._reply
 

@@ -52,6 +52,8 @@ _choose_ways = Entry(kernels.choose_ways)
 def test_ways(limits: Limits, qpos: Array, slides: Array) -> Array:
     """Return the largest displacements of the controlled joints (n,), away from close limits.
 
+    `qpos` are positions (nv,), and `slides` (n,) says which of the joints slide.
+
     Raises:
         RbdynError: a joint has no room to move.
     """
@@ -129,9 +131,9 @@ class StartUpTest:
         The arrays are not checked.
 
         Args:
-            qpos: (nv,) positions.
-            qvel: (nv,) velocities.
-            effort: (nv,) measured efforts.
+            qpos: (nv,) positions [rad or m].
+            qvel: (nv,) velocities [rad/s or m/s].
+            effort: (nv,) measured efforts [N m or N].
             holding: (nv,) commands that hold the arm there.
             released: (n,) commands that acted since the previous state.
             step: time since then [s].

@@ -4,9 +4,9 @@
 First the arm is held by the model alone. Then each joint in turn gets an effort that moves it by
 some mrad and back, and the other joints get the efforts at which they stay.
 
-A pulse is computed before it begins. States that arrive during the pulse end the test, or only
-change the efforts against gravity a little, so wrong numbers are not amplified. A stronger pulse
-follows if friction can have held the joint, and once after a wrong reply.
+A pulse is computed before it begins. States that arrive during the pulse can only end the test or
+slightly change the efforts against gravity, so wrong numbers are not amplified. A stronger pulse
+follows if friction may have held the joint, and once after a wrong reply.
 """
 
 from __future__ import annotations
@@ -48,8 +48,8 @@ CLEAR = 0.002
 #: friction is so large that only the sign of the reply is judged. If friction held the joint under
 #: the first pulse, the tolerance factor is squared.
 LEVELS, SIGN_ONLY = 4, 2
-#: A joint that seems this much lighter while all others are free turns about nearly the same axis
-#: as another joint: only the sign of its reply is judged.
+#: If a joint's inertia falls by this factor when all other joints are free, it turns about nearly
+#: the same axis as another joint: only the sign of its reply is judged.
 COUPLED = 15.0
 #: A joint counts as moved beyond this share of its commanded displacement.
 MOVED = 0.25

@@ -67,7 +67,7 @@ class Reply(Record):
         Field("due", (ROWS,), "the expected signal, delayed"),
         Field("basis", (TERMS, ROWS), "the other terms, orthonormal"),
         Field("terms", (), "number of these terms", "int"),
-        Field("whole", (), "square of the signal"),
+        Field("whole", (), "sum of the squares of the signal"),
     )
 
 

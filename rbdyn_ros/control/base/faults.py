@@ -3,9 +3,9 @@
 
 from dataclasses import dataclass
 
-#: Kinds of faults that kernels find. Blind faults up to FROZEN are wrong states. After a wrong
-#: state, no state is believed again, with one exception: if a state jumped and was dropped, later
-#: states near the predicted position of the braked arm are believed.
+#: Kinds of faults that kernels find. A blind fault up to FROZEN means that a state is wrong. After
+#: a wrong state, no state is believed again, with one exception: if a state jumped and was
+#: dropped, later states near the predicted position of the braked arm are believed.
 POSITION, VELOCITY, MOVED, UNLIKE, ACCELERATION, POWER, GAIN = range(1, 8)
 JUMPED, TOO_FAST, FROZEN, LATE, FINITE, OLD, SLOW, UNFIT, STRAYED, IDLE = range(8, 18)
 #: The codes of these kinds. A fault FINITE can also have the code `names`.
@@ -16,7 +16,7 @@ KIND_CODES = (
     "target",
 )
 #: Entries of a finding (FOUND,): the kind of a fault, its joint, a number above 0 if it is blind
-#: (MOVED if the state jumped), and the numbers that show it.
+#: (MOVED if the state jumped), the value found and the allowed value.
 KIND, JOINT, BLIND, VALUE, ALLOWED, FOUND = range(6)
 
 
@@ -72,9 +72,9 @@ FAULTS = (
     ),
     FaultKind(
         "age",
-        "no state for `state_timeout`; or states so rare, or in such bursts, that an effort acts "
-        "for more than 20 ms (average over 0.25 s), or longer than after a single pause of "
-        "`state_timeout`",
+        "no state for `state_timeout`; or states come so rarely, or in such bursts, that efforts "
+        "act for longer than 20 ms on average over 0.25 s (or longer than a single pause of "
+        "`state_timeout` explains, if that is more)",
         "blind",
     ),
     FaultKind(
@@ -125,7 +125,7 @@ FAULTS = (
     FaultKind("effort", "a law's effort is not a number", "brake"),
     FaultKind(
         "tracking",
-        "a joint is `tracking_tolerance` from its target, in `hold` and `computed_torque`",
+        "a joint is over `tracking_tolerance` from its target, in `hold` and `computed_torque`",
         "brake",
     ),
     FaultKind("target", "no target for `target_timeout` after a trajectory", "brake"),

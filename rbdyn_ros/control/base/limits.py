@@ -43,7 +43,7 @@ class Limits:
         velocity_scale: velocity limits as a fraction of the robot's velocity limits.
         inset: distance from the robot's position limits [rad or m].
         acceleration: largest measured change of a velocity [rad/s^2 or m/s^2].
-        latency: largest lag of the states that may last [s].
+        latency: lag of the states that is a fault if it lasts longer than state_timeout [s].
         power_limit: largest product of effort and velocity of every joint [W]; 0: no limit.
         contact: effort that a contact may withstand in mode impedance, as a share of the effort
             limits; a joint that withstands more counts as frozen.
@@ -129,7 +129,8 @@ class Limits:
             velocity_scale: fraction of the velocity limits, above 0 and at most the present
                 fraction.
             inset: distance from the position limits, at least the present distance [rad or m].
-            acceleration: above 0 and at most the present limit; None: the present limit.
+            acceleration: above 0 and at most the present limit [rad/s^2 or m/s^2]; None: the
+                present limit.
             latency: above 0 and at most the present limit [s]; None: the present limit.
             power_limit: above 0 and at most the present limit [W]; None: the present limit.
             contact: at least 0 and at most the present share; None: the present share.

@@ -32,8 +32,8 @@ from rbdyn_ros.engine.compiler.jit import Matrix, Vector
 #: Bounds of the time between two states, for rates and paths [s].
 SHORTEST, LONGEST = 1e-5, 0.02
 #: Positions and velocities are compared over three intervals [s]. The short intervals soon show
-#: large errors, and the long interval shows slow errors. They may differ by BRIEF_GAP, RECENT_GAP
-#: and LONG_GAP [rad or m].
+#: large errors, and the long interval shows slow errors. Displacements may differ by BRIEF_GAP,
+#: RECENT_GAP and LONG_GAP [rad or m].
 BRIEF, RECENT, LONG = 0.04, 0.25, 10.0
 BRIEF_GAP, RECENT_GAP, LONG_GAP = 0.03, 0.1, 0.05
 #: Positions must follow a velocity that jumped by JOLT between two states [rad/s or m/s]: over the

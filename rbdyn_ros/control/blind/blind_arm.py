@@ -29,7 +29,7 @@ class BlindArm:
 
     Attributes:
         s: the state of the kernels.
-        at: arguments of the kernels for the arm and the memory: m, d, bare, own, a, b.
+        at: the first arguments of the kernels: m, d, bare, own, a for the arm, and s.
 
     Raises:
         ParameterError: a gain is negative, or the number of gains is wrong.

@@ -45,8 +45,8 @@ def coast(
 ) -> float:
     """Write efforts for an arm whose newest state is late; return the time since the last efforts.
 
-    The arm coasts from where the efforts sent have taken it since that state. The efforts overcome
-    no friction.
+    The arm coasts from the predicted state to which the efforts sent have moved it. The efforts do
+    not compensate friction.
 
     `now` is on the steady clock [ns], `late` the age of the state [s], `dt` the time since the
     last effort of the law [s], and `command` (nv,) the last efforts sent.
@@ -65,7 +65,7 @@ def coast(
 
 @kernel
 def foresee(m: Model, d: Data, s: BlindState, late: float, qpos: Vector, qvel: Vector) -> None:
-    """Predict the state of an arm that has accelerated by d.qacc and the push for `late` [s]."""
+    """Predict the state of an arm that has accelerated by d.qacc + s.push for `late` [s]."""
     for k in range(m.nv):
         s.coast_qvel[k] = qvel[k] + late * (d.qacc[k] + s.push[k])
     for i in range(len(s.dofs)):

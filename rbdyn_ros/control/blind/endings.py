@@ -145,7 +145,7 @@ def carry(
 
 @kernel
 def since(s: BlindState, now: int) -> float:
-    """Return the time from the last effort without states to `now` [s], or 1 ms without one."""
+    """Return the time since the last effort of a blind arm [s]; 1 ms if the arm is not blind."""
     return max(seconds(s.answered, now), 0.0) if s.phase == BLIND else 1e-3
 
 

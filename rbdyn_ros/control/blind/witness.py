@@ -241,7 +241,7 @@ def learn(
 def learn_noise(s: BlindState, unmodelled: float, dt: float, k: int) -> float:
     """Learn and return the noise of the velocity of dof k.
 
-    It shows in how the unexplained changes alternate; `unmodelled` is the last of them.
+    The noise is the RMS difference of successive unexplained changes; the last is `unmodelled`.
     """
     change = unmodelled - s.jump[k]
     s.jump[k] = unmodelled

@@ -56,7 +56,7 @@ def with_guarded_pairs(
 
 
 def _near(m: Model, description: Description, margin: float) -> Bools:
-    """Return whether each pair is nearer than the margin in poses that must be allowed."""
+    """Return which pairs are nearer than the margin in poses that must be allowed."""
     d, memory, skipped = make_data(m), NearPairs(m), np.zeros(m.ndistance, np.int64)
     near = np.zeros(m.ndistance, bool)
     near[memory.found[: find_near(m, d, margin, skipped, memory)]] = True

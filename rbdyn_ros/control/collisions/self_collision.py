@@ -164,7 +164,7 @@ def _reach(m: Model) -> Array:
 def _travel(m: Model) -> Array:
     """Return the largest absolute position of each joint, (njnt,); it matters for slides.
 
-    The limits of a mimic joint do not bind it: it follows its leader beyond them.
+    A mimic joint follows its leader even beyond its own limits.
     """
     leader = np.where(m.jnt_mimic >= 0, m.jnt_mimic, np.arange(m.njnt))
     with np.errstate(invalid="ignore"):

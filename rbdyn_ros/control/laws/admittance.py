@@ -96,9 +96,9 @@ class Admittance:
         """Return the next positions of the joints (nv,).
 
         Args:
-            target: (nv,) positions without a wrench.
-            command: (nv,) present positions.
-            wrench: (6,) on the link, torque about its origin, then force, in base axes.
+            target: (nv,) positions without a wrench [rad or m].
+            command: (nv,) present positions [rad or m].
+            wrench: (6,) on the link: torque about its origin [N m], then force [N], in base axes.
             dt: time step [s].
         """
         m, d, virtual = self._m, self._d, self.virtual

@@ -116,8 +116,8 @@ class CartesianImpedance:
         The model has neither friction nor limits of efforts.
 
         Args:
-            qpos: (nv,) position at the start.
-            qvel: (nv,) velocity at the start.
+            qpos: (nv,) position at the start [rad or m].
+            qvel: (nv,) velocity at the start [rad/s or m/s].
             pose: desired pose, as for a call.
             posture: desired posture, as for a call.
             dofs: (n,) degrees of freedom that move, the columns of the path; others stay.
@@ -159,8 +159,8 @@ class CartesianImpedance:
         """Return the efforts (nv,) [N m or N] at a state.
 
         Args:
-            qpos: (nv,) positions.
-            qvel: (nv,) velocities.
+            qpos: (nv,) positions [rad or m].
+            qvel: (nv,) velocities [rad/s or m/s].
             pose: (4, 3) desired pose as from `pose`: rows of a rotation matrix, then the position
                 in the base link [m].
             posture: (nv,) desired positions in the null space.

@@ -126,7 +126,7 @@ class EstimatedWrench:
         """Return the reason why there is no valid wrench, or ""."""
         if np.isfinite(self._seen.effort[self._dofs]).all():
             return ""
-        return "a joint measures no effort, from which the wrench is estimated"
+        return "the wrench is estimated from joint efforts, but a joint measures none"
 
     def wrench(self, arm: Arm, qpos: Array) -> Array:
         """Return torque about the link's origin and force (6,), in the axes of the base link.

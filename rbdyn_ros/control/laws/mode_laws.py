@@ -29,7 +29,7 @@ class ModeLaws:
         settings: gains and frame.
 
     Attributes:
-        gains: stiffness and damping of computed torque, (nv,) each.
+        gains: stiffness [1/s^2] and damping [1/s] of computed torque, (nv,) each.
 
     Raises:
         ParameterError: a gain is negative, or the number of gains is wrong.
@@ -148,7 +148,7 @@ class ModeLaws:
         check_joint_gains(limits.names, gains[0][k], gains[1][k], inertia[k], dt)
 
     def effort(self, mode: str, qpos: Array, qvel: Array, target: Target) -> Array:
-        """Return the efforts (nv,) of a mode; the array belongs to its law.
+        """Return the efforts (nv,) of a mode; the next call overwrites the array.
 
         The arrays of the state, (nv,) each, are not checked.
         """

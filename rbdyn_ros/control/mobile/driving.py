@@ -39,7 +39,7 @@ class WheelFit:
     inverse: Array
 
     def contradiction(self) -> float:
-        """Return the variance that the slip shows, divided by the mean square of the distances."""
+        """Return the variance of the slip, divided by the mean square of the distances."""
         spare = len(self.ways) - np.linalg.matrix_rank(self.inverse)
         length = float(self.ways @ self.ways) / len(self.ways)
         return float(self.slip @ self.slip) / (spare * length) if spare > 0 < length else 0.0

@@ -61,7 +61,7 @@ class Steering:
         name: name of the joint.
         dof, qposadr: numbers of the joint in qvel and qpos.
         at: (2,) its axis in the base [m].
-        sign: sign of the angle to the left per position of the joint.
+        sign: sign of the steering angle to the left for a positive position of the joint.
         low, high: limits of the angle to the left [rad]; infinite: no limit.
     """
 

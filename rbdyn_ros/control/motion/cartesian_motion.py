@@ -179,9 +179,9 @@ def _set_rate(segment: _Segment, limits: CartesianLimits) -> None:
 
 
 def _gentle(before: _Segment, after: _Segment) -> float:
-    """Return the part of two ramps that may overlap without a larger acceleration.
+    """Return the largest share of two ramps that may overlap without a larger acceleration.
 
-    Two equal ramps in the directions u and w have the acceleration 6 y (1 - y) after the part y.
+    Two equal ramps in the directions u and w have the acceleration 6 y (1 - y) at the share y.
     Their blend accelerates most in its middle, |u - w| times as much as each. This acceleration
     must not exceed 3/2.
     """

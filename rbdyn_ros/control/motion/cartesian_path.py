@@ -134,7 +134,7 @@ def _targets(start: Array, positions: ArrayLike | None, rotations: ArrayLike | N
         found[:, 3:] = start[3:]
     finite("positions", found[:, :3], None, -FARTHEST, FARTHEST)
     if not len(found):
-        raise bad_argument("positions", "the path has no poses; give one at least")
+        raise bad_argument("positions", "the path has no poses; give at least one")
     return found
 
 

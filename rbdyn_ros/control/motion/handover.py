@@ -41,7 +41,7 @@ class Departure:
         ahead: time until then [s].
         at: time of that moment on the clock of the motion [s].
         motion: pieces of the motion that leads there; empty: the target rests.
-        stops: number of stops of the target.
+        stops: number of stops of the target so far; a later stop prevents the departure.
     """
 
     rows: Array
@@ -95,14 +95,14 @@ def sampled(motion: tuple[Piece, ...], clock: float, rows: Array) -> Array:
 def way_into(path: Path, departure: Departure, since: float, fastest: Array) -> WayIn:
     """Return the transition into a path whose time began `since` seconds before the departure.
 
-    The target makes up for that time, but for at most LONGEST and half of an approach. It does not
-    if a joint would then exceed its velocity limit in the approach.
+    The target makes up for that time, but for at most LONGEST, and for at most half of the time to
+    the first point. It does not if a joint would then exceed its velocity limit on the way there.
 
     Args:
         path: path of n joints.
         departure: start of the transition.
         since: time of the path at the departure [s].
-        fastest: (n,) velocity limits.
+        fastest: (n,) velocity limits [rad/s or m/s].
     """
     since, first = min(max(since, 0.0), LONGEST), float(path.times[0])
     if not first > 0.0:

@@ -82,7 +82,7 @@ class Path:
             rows: (3, n) output, for example Target.rows.
 
         Raises:
-            ParameterError: the time is not finite, or rows is not such an array.
+            ParameterError: the time is not finite, or rows is not a float64 array (3, n).
         """
         if not math.isfinite(t):
             raise bad_argument("t", f"the time is {t!r}; allowed is a finite number")
@@ -127,7 +127,7 @@ class Path:
 def _checked_times(times: ArrayLike) -> Array:
     values = finite("times of a path", times, None)
     if values.ndim != 1 or len(values) == 0:
-        text = f"times of a path have the shape {values.shape}; allowed is (p,), p points"
+        text = f"times of a path have the shape {values.shape}; allowed is (p,), p >= 1"
         raise bad_argument("times", text)
     late = np.flatnonzero(~(values[1:] > values[:-1]))
     if late.size:

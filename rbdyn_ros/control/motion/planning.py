@@ -186,9 +186,9 @@ def _trajectory(start: Array, goal: Array, limits: list[Array], i: int) -> Any:
 
 
 def _limits_of(m: Model, joints: Sequence[str] | None, n: int) -> Iterable[Limits]:
-    """Return the motion limits of n joints, each with its name; None: the joints of all dofs.
+    """Return names and values of each kind of limit of n joints; None: the joints of all dofs.
 
-    Raise ParameterError for other joints, or for another number of them.
+    Raise ParameterError for joints that m lacks, or for another number of joints.
     """
     check_model(m, "time_optimal")
     names = [m.jnt_names[j] for j in m.dof_jntid] if joints is None else joints

@@ -186,7 +186,7 @@ def _condition(J: Array, rank: int | None) -> float:
 
 
 def _singularity_scale(condition: float, ahead: float, settings: ServoSettings) -> float:
-    """Return the share of a twist at a condition number; 1 unless the number rises to `ahead`."""
+    """Return the share of a twist at a condition number; 1 if the number `ahead` is not larger."""
     if ahead <= condition:
         return 1.0
     low, high = settings.lower_singularity_threshold, settings.hard_stop_singularity_threshold
@@ -348,9 +348,9 @@ class TwistServo:
         """Return velocities (n,) a period later, from which the joints stop before their limits.
 
         Args:
-            q: (n,) positions.
-            v: (n,) velocities.
-            wanted: (n,) velocities to approach.
+            q: (n,) positions [rad or m].
+            v: (n,) velocities [rad/s or m/s].
+            wanted: (n,) velocities to approach [rad/s or m/s].
             period: time from v to the result [s].
         """
         most = self.limits.acceleration

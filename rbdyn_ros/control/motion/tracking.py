@@ -39,7 +39,7 @@ class PathTracker:
     Attributes:
         target: desired motion of all joints.
         number: number of paths started so far.
-        stops: number of stops of the target.
+        stops: number of stops of the target so far.
         idle: time since the last path ended [s]; infinite if there was none.
     """
 
@@ -97,7 +97,7 @@ class PathTracker:
         self.stop(low, high)
 
     def departure(self, ahead: float = 0.0) -> Departure:
-        """Return the target in `ahead` seconds, or at the end of its motion if that is earlier."""
+        """Return the target after `ahead` [s], or at the end of its motion if that is earlier."""
         if not self._motion:
             return Departure(self.rows, 0.0, self._clock, (), self.stops)
         at = min(self._clock + ahead, self._motion[-1].end)
@@ -107,11 +107,11 @@ class PathTracker:
     def way_into(
         self, path: Path, fastest: Array, since: float | None = None, ahead: float = 0.0
     ) -> WayIn:
-        """Return the transition into a path that departs in `ahead` seconds.
+        """Return the transition into a path; the target departs in `ahead` seconds.
 
         Args:
             path: path of the n joints.
-            fastest: (n,) velocity limits.
+            fastest: (n,) velocity limits [rad/s or m/s].
             since: how long ago the time of the path began [s]; None: it begins at the departure.
             ahead: time until the departure [s].
 
@@ -126,7 +126,7 @@ class PathTracker:
         return way_into(path, departure, at, fastest)
 
     def leads_to(self, departure: Departure) -> bool:
-        """Return whether the target will reach a departure; a stop since then prevents it."""
+        """Return whether the target will reach a departure, which a stop before it prevents."""
         if departure.stops != self.stops:
             return False
         if self._motion:
@@ -136,7 +136,7 @@ class PathTracker:
     def follow(
         self, path: Path, limits: Limits, tolerance: float, way: WayIn | None = None
     ) -> None:
-        """Follow a path. If the path starts later, move from the target to its start.
+        """Follow a path; if its first point has a later time, move from the target to this point.
 
         Args:
             path: path of the n joints.

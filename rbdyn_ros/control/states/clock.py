@@ -27,8 +27,8 @@ FASTER = 1.1
 #: Times (TIMES,) [ns]: whether there was a state, its stamp and its arrival; the last arrival of a
 #: state that was not late, and the arrival of the first late state since then, or 0.
 BEGUN, STAMP, ARRIVAL, TIMELY, LATE_SINCE, TIMES = range(6)
-#: Numbers (NUMBERS,): the base [ns]; how far the clock ran ahead, the lag, and the numbers that
-#: show a fault [s].
+#: Numbers (NUMBERS,): the base [ns]; how far the clock ran ahead, the lag, and the value and bound
+#: of a fault [s].
 BASE, AHEAD, LAG, SEEN, MOST, NUMBERS = range(6)
 
 

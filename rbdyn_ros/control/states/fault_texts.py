@@ -135,9 +135,10 @@ def _effort(found: Found) -> str:
 
 def _frozen(found: Found) -> str:
     return (
-        f"{found.name} stands still at {found.value:.4g}, or its numbers repeat; by the efforts "
-        f"sent it should have moved by more than {FROZEN:g}, or by its velocity of "
-        f"{found.allowed:.4g} by more than {PASSED:g}, or its measured effort does not follow them"
+        f"{found.name} stands still at {found.value:.4g}, or its numbers repeat. Either the "
+        f"efforts sent should have moved it by more than {FROZEN:g}, or its velocity of "
+        f"{found.allowed:.4g} by more than {PASSED:g}, or its measured effort does not follow the "
+        "efforts sent"
     )
 
 

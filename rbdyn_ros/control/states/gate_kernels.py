@@ -256,9 +256,7 @@ def limit(
 def blend(
     hold: float, q: float, rows: Matrix, step: float, share: float, i: int, out: Matrix
 ) -> None:
-    """Add what is left of the initial difference to the effort of a law, within all limits.
-
-    That is the fraction `share` of the difference.
+    """Add the fraction `share` of the initial difference to the effort of a law, within limits.
 
     The sum stays between the effort of the law and the initial effort, even if the law changes.
     """

@@ -28,7 +28,7 @@ class ArmLoopState(Record):
         Field("dofs", ("n",), "controlled degrees of freedom", "int"),
         Field("limits", (6, "n"), "limits of these joints, rows as in state_kernels"),
         Field("acceleration", (), "largest measured acceleration"),
-        Field("contact", (), "effort of a contact in the soft modes, as a share of the limits"),
+        Field("contact", (), "effort that a contact may withstand, as a share of the limits"),
         Field(
             "bounds",
             (3, "nv"),
@@ -57,7 +57,7 @@ class ArmLoopState(Record):
         Field("step", (), "time step of the newest accepted state, at least SHORTEST [s]"),
         Field("dt", (), "step, from SHORTEST to LONGEST; 0: no new credible state"),
         Field("held", (), "mean time for which an effort acted, until the next states came [s]"),
-        Field("dropped", (), "1: the newest state was replaced by the one before", "int"),
+        Field("dropped", (), "1: the newest state was replaced by the state before", "int"),
         Field("lost", (), "1: the newest state is not believed", "int"),
         # checks of states
         Field("times", (TIMES,), "times of the clock of the states, see clock", "int"),
@@ -66,7 +66,7 @@ class ArmLoopState(Record):
         Field("found", (FOUND,), "finding of the inspection, see faults"),
         Field("wrong", (FOUND,), "fault of the newest state, see faults"),
         Field("lie", (FOUND,), "first fault of a wrong state"),
-        Field("latched", (FOUND,), "fault of the arm, or the one that ended its start-up test"),
+        Field("latched", (FOUND,), "fault of the arm, or fault that ended its start-up test"),
         Field("faulty", (), "1: a fault is latched", "int"),
         # efforts
         Field("holding", ("nv",), "commands that hold the arm at the newest state"),

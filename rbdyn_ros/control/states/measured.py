@@ -46,7 +46,7 @@ class Measured:
 
     Attributes:
         s: the memory of the loop, which has the states.
-        state: (3, nv), the rows qpos, qvel and effort.
+        state: (3, nv), the rows qpos [rad or m], qvel [per s] and effort [N m or N].
         qpos, qvel, effort: (nv,); effort is NaN where it is not measured.
         before: (3, nv), the previous state.
         known: (nv,) whether a message has named the joint; otherwise its position is assumed.

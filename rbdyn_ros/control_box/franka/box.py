@@ -127,7 +127,7 @@ class FrankaBox(ControlBox):
             self._ends[1].send(packet)
 
     def _stand(self) -> bool:
-        """Stop time as `_stands` and inputs allow; return whether it was stopped."""
+        """Stop time while `_stands` and other inputs allow it; return whether it was stopped."""
         sent, due, stood = 0, 0.0, False
         while self._may_stand():
             if not self._stands():

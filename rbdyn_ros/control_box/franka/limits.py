@@ -32,8 +32,8 @@ class InterfaceLimits:
         velocity, acceleration, jerk: velocity, acceleration and jerk of the joints (7,) [rad/s,
             rad/s^2, rad/s^3].
         torque_rate: largest rate of commanded torques (7,) [N m/s].
-        translation, rotation: largest speed, acceleration and jerk of the end effector (3,), in m
-            and rad.
+        translation, rotation: largest speed, acceleration and jerk of the end effector (3,) [m;
+            rad; per s, s^2, s^3].
         elbow: the same limits for joint 3 in Cartesian motions (3,).
         flip: position of joint 4 at which the elbow changes its side [rad].
         velocity_offset, deceleration: (7,) a joint may move at most as fast as

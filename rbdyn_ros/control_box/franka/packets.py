@@ -75,7 +75,7 @@ ENTRIES = (
        "approximated"),
     _f("O_F_ext_hat_K", 6, "wrench of the robot on its surroundings, by least squares",
        "approximated"),
-    _f("K_F_ext_hat_K", 6, "the same in the axes of the stiffness frame", "approximated"),
+    _f("K_F_ext_hat_K", 6, "this wrench in the axes of the stiffness frame", "approximated"),
     _f("O_dP_EE_d", 6, "desired twist of the end effector"),
     _f("O_ddP_O", 3, "gravity in the axes of the base"),
     _f("elbow_c", 2, "commanded elbow"),

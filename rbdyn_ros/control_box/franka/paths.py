@@ -43,7 +43,7 @@ def joint_error(kind: str, stream: Stream, jerk: Array, arm: FrankaArm) -> str:
     """Return the name of the error of a joint motion, or "".
 
     Args:
-        kind: `joint_motion_generator_` or `cartesian_motion_generator_joint_`.
+        kind: beginning of the error's name, such as `joint_motion_generator_`.
         stream: stream of the joints.
         jerk: (7,) jerk of the joints.
         arm: the arm, which has the limits.

@@ -64,7 +64,7 @@ class RobotServer(BoxedRobot, FrankaServer):
         self._errors, self._reasons = np.zeros(41, bool), np.zeros(41, bool)
         self._received: deque[bool] = deque(maxlen=COUNTED)
         self._guide_T = np.eye(4)
-        self._recovery = -1  # number of the request whose motion runs
+        self._recovery = -1  # number of the recovery request in progress
         self._next: tuple[int, np.ndarray] | None = None  # a Move that waits until the arm rests
 
     # a client
@@ -347,7 +347,7 @@ class RobotServer(BoxedRobot, FrankaServer):
         return CycleState(self.arm, self.sensing, self.settings, self._joints, self._motion)
 
     def packet(self) -> bytes:
-        """Return the next packet, with the last state again unless `observe` was called before."""
+        """Return the next packet; it repeats the last state if `observe` was not called."""
         self._number += 1
         count = len(self._received)
         rate = sum(self._received) / count if count else 0.0

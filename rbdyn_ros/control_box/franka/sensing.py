@@ -26,9 +26,9 @@ class Sensing:
     Attributes:
         at: the state with its dynamics.
         flange: pose of the flange (4, 4).
-        gravity: torques that hold the arm against gravity (7,).
-        tau, dtau: torques behind gear, rotor and friction, and their rate (7,).
-        external: torques of the robot on its surroundings (7,), filtered.
+        gravity: torques that hold the arm against gravity (7,) [N m].
+        tau, dtau: torques behind gear, rotor and friction [N m], and their rate [N m/s], (7,).
+        external: torques of the robot on its surroundings (7,), filtered [N m].
         wrench: wrench of the robot on its surroundings at K, in the axes of O (6,).
         joint_contact, contact: 1 above the lower thresholds, (7,) and (6,).
         joint_collision, collision: 1 if above the upper thresholds at any time since `clear`.

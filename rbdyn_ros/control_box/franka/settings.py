@@ -36,8 +36,8 @@ class Settings:
         F_T_NE, NE_T_EE, EE_T_K: frames (4, 4).
         joint_stiffness: (7,) stiffness of the joint controller [N m/rad].
         stiffness: (6,) stiffness of the Cartesian controller, linear first [N/m, N m/rad].
-        torques, forces: thresholds (2, 2, 7) and (2, 2, 6); the axes are accelerating or nominal,
-            and lower or upper.
+        torques, forces: thresholds (2, 2, 7) [N m] and (2, 2, 6) [N, N m]; the axes are
+            accelerating or nominal, and lower or upper.
         free, elbow_free: axes that guiding moves.
     """
 

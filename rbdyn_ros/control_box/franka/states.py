@@ -88,7 +88,7 @@ class StatePacket:
         Args:
             number: message_id.
             now: the arm in this cycle.
-            tau_d: (7,) desired torques without gravity.
+            tau_d: (7,) desired torques without gravity [N m].
             errors: (41,) present errors, and errors of the last reflex.
             mode: mode of the arm.
             rate: share of cycles with a command.

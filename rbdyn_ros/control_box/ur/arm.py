@@ -84,7 +84,7 @@ class UrArm(BoxedJoints):
             ValueError: gravity along an axis exceeds MOST_GRAVITY.
         """
         if not (np.abs(gravity) <= MOST_GRAVITY).all():
-            raise ValueError(f"a gravity of {gravity} m/s^2; allowed are {MOST_GRAVITY:g} an axis")
+            raise ValueError(f"gravity is {gravity} m/s^2; allowed are {MOST_GRAVITY:g} per axis")
         self.build(self.urdf, gravity, self.load)
 
     def tool_pose(self, q: Array, F_T: Array) -> Array:

@@ -238,7 +238,7 @@ class UrBox(ControlBox):
             self._reverse.ask(partial(start_program, self.robot))
 
     def _keep_pace(self, tick: int) -> None:
-        """In lock-step, run no faster than the clock while a client times its own commands."""
+        """In lock-step, run no faster than real time while a client times its own commands."""
         began, first = self._free_since
         if not self.robot.runs_free:
             self._free_since = 0.0, 0

@@ -149,7 +149,7 @@ class CommandQueue(ArmProgram):
         self.do(r, [make], asynchronous=self.number(r, 1) == 1)
 
     def halt(self, r: UrRobot, a: float, of_tool: bool, asynchronous: bool = False) -> None:
-        """Brake with the deceleration `a` of the leading joint or of the tool.
+        """Brake with the deceleration `a` of the leading joint [rad/s^2] or of the tool [m/s^2].
 
         If `asynchronous`, the client does not wait for the end.
         """

@@ -128,8 +128,8 @@ def start_force(
         kind: 1: y points from the tool to the origin of the frame; 3: x is along the tool's
             velocity in the plane of the frame; otherwise the frame is used as it is.
         selected: (6,) whether each axis is compliant.
-        wrench: (6,) wrench of the robot on its surroundings.
-        limits: (6,) largest speeds of the selected axes.
+        wrench: (6,) wrench of the robot on its surroundings [N, N m].
+        limits: (6,) largest speeds of the selected axes [m/s, rad/s].
         damping: see ForceMode.
         gain: see ForceMode.
     """
@@ -167,7 +167,7 @@ def _set_gain(s: CommandQueue, r: UrRobot) -> None:
 def _freedrive(s: CommandQueue, r: UrRobot) -> None:
     free = s.ints(r, 1)
     feature = s.six(r)
-    tool = bool((feature != 0.0).any())  # the base is the zero pose among the vendor's constants
+    tool = bool((feature != 0.0).any())  # the vendor's constant for the base is zero
     s.stream(r, Freedrive(free, pose_from(feature)[:3, :3] if tool else None))
 
 

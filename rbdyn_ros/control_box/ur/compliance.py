@@ -18,7 +18,7 @@ MOBILITY, LAG = np.array([1e-3] * 3 + [5e-2] * 3), 0.03
 FASTEST = np.array([0.2] * 3 + [0.5] * 3)
 #: Springs of the axes that freedrive holds [N/m, N m/rad], and their damping as a time [s].
 HOLD, HOLD_DAMPING = np.array([3000.0] * 3 + [300.0] * 3), 0.05
-#: Damping of freedrive: share of a joint's inertia [1/s].
+#: Damping of freedrive, divided by a joint's inertia [1/s].
 DRAG = 0.5
 
 
@@ -31,8 +31,8 @@ class ForceMode:
         selected: (6,) whether each axis is compliant.
         wanted: (6,) wrench of the robot on its surroundings, axes of the task [N, N m].
         most: (6,) largest speeds of the selected axes [m/s, rad/s].
-        damping: 0 to 1: how fast a speed falls without a force.
-        gain: scales the speed for a missing force.
+        damping: 0 to 1; 1 stops the selected axes.
+        gain: factor of the speed per missing force or torque.
     """
 
     frame: Array

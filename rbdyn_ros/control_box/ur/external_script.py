@@ -98,7 +98,7 @@ class ExternalScript:
         places = [re.search(_PLACE.format(name), text) for name in ("velocity", "acceleration")]
         velocity, acceleration = (int(place[1]) - 1 if place else None for place in places)
         if not {velocity, acceleration} <= {None, *range(SHORTEST_POINT - 1)}:
-            raise ValueError("its speed or acceleration is not a number of a point")
+            raise ValueError("the index of its speed or acceleration is not in a point")
         ports = {name: sockets[name][1] for name in SOCKETS}
         return ExternalScript(
             hosts.pop(), ports, numbers, scales["jointstate"], scales["time"],

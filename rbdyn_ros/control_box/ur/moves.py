@@ -222,7 +222,7 @@ class StopMove(Move):
     """stopj and stopl: the speed falls linearly to zero along the present path.
 
     Args:
-        a: deceleration of the leading joint, or of the tool.
+        a: deceleration of the leading joint [rad/s^2], or of the tool [m/s^2].
         of_tool: whether `a` is the deceleration of the tool.
     """
 
@@ -288,7 +288,7 @@ class SpeedJoints(Streamed):
 
 
 class SpeedLine(SpeedJoints):
-    """speedl: a twist of the tool in axes of O, linear first; `a` limits each of its parts."""
+    """speedl: a twist of the tool in axes of O, linear first; `a` limits its accelerations."""
 
     def step(self, c: Course) -> bool:
         self.spend(c)

@@ -44,7 +44,7 @@ class TrajectoryPoint:
     Attributes:
         kind: name of its MOTION_TYPE_ without this prefix; empty: unknown.
         number: number of the kind.
-        target, second, third: (6,) numbers.
+        target, second, third: (6,) numbers, whose meaning depends on the kind.
         velocity, acceleration: limits of the motion.
         time: duration of the motion [s]; 0: given by velocity and acceleration.
         form: CUBIC or QUINTIC.
@@ -180,7 +180,7 @@ def spline(
     if first and p.time == 0.0 and np.linalg.norm(p.target - start[0]) < NEAR:
         return None
     if not p.time > 0.0:
-        raise ValueError("a spline has no time")
+        raise ValueError("a spline needs a time above 0")
     if reason := too_fast(start[0], p.target, p.time):
         raise ValueError(reason)
     end = np.array([p.target, p.second, p.third])

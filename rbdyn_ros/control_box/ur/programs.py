@@ -8,7 +8,7 @@ from rbdyn_ros.control_box.ur.robot import UrRobot
 from rbdyn_ros.control_box.ur.statements import StatementRow
 from rbdyn_ros.errors import quote
 
-#: Programs that are words of the dashboard.
+#: Programs of one line, and the command of the dashboard that each of them means.
 WORDS = {
     "power on": "power on",
     "power off": "power off",
@@ -19,7 +19,7 @@ WORDS = {
 
 
 def start_program(robot: UrRobot, text: str) -> None:
-    """Start a program that a client uploaded, or act on a word of WORDS; log a refusal."""
+    """Start a program that a client uploaded, or execute a line of WORDS; log a refusal."""
     if word := WORDS.get(text.strip()):
         if word == "stop" and robot.program is None:
             return

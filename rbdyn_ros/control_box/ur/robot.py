@@ -100,7 +100,7 @@ class UrRobot(BoxedRobot):
 
     Attributes:
         arm, sensing, signals: the robot, its measurements, its registers.
-        mode, safety: mode and safety of the robot.
+        mode, safety: robot mode and safety mode.
         program: the running program, or None.
         paused: whether the program is paused.
         motion, force: the motion, and force mode during it; or None.
@@ -343,7 +343,7 @@ class UrRobot(BoxedRobot):
         away = np.abs(self.joints.x - at.q)
         if self._gives is None and (away > modes.MOST_DEVIATION).any():
             joint = int(np.argmax(away))
-            return f"joint {joint} is {away[joint]:.2f} rad from where it should be"
+            return f"joint {joint} is {away[joint]:.2f} rad from its desired position"
         return ""
 
     @property

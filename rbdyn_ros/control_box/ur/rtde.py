@@ -56,7 +56,7 @@ class Recipe:
         counts = tuple(TYPES[kind][1] for kind in types)
         layout = struct.Struct(f">{letters}")
         if _HEADER.size + 1 + layout.size > LARGEST:
-            raise ValueError(f"a package of {layout.size} bytes does not fit in one of {LARGEST}")
+            raise ValueError(f"a package of {layout.size} bytes does not fit in {LARGEST} bytes")
         return Recipe(tuple(names), layout, counts)
 
     def pack(self, robot: UrRobot) -> bytes:
@@ -163,7 +163,7 @@ class RtdeSession(Session):
         while len(self._pending) >= _HEADER.size:
             size, command = _HEADER.unpack_from(self._pending)
             if size < _HEADER.size:
-                raise ValueError(f"a packet has a size of {size}")
+                raise ValueError(f"a packet of {size} bytes is shorter than its header")
             serve = self._serves.get(bytes([command]))
             if serve is None:
                 raise ValueError(f"there is no command {command}")

@@ -30,10 +30,10 @@ class ToolSensing:
         at: the state with its dynamics at the tool.
         flange: pose of the flange in O (4, 4).
         twist: twist of the tool in the axes of O, linear first (6,).
-        gravity: torques that hold the arm against gravity (6,).
+        gravity: torques that hold the arm against gravity (6,) [N m].
         effort: measured effort of the motors (6,) [N m].
         qdd: accelerations (6,) [rad/s^2].
-        external: torques of the surroundings on the joints (6,).
+        external: torques of the surroundings on the joints (6,) [N m].
         wrench: wrench of the surroundings on the tool since `zero`, in the axes of O about the
             tool (6,).
     """

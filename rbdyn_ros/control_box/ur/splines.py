@@ -19,7 +19,7 @@ def _monomial(i: int, derivative: int, s: float) -> float:
 
 
 def _inverse(order: int) -> Array:
-    """Return the matrix from values and derivatives below `order` at 0 and 1 to coefficients."""
+    """Return the matrix that maps derivatives 0 to `order` - 1 at 0 and 1 to coefficients."""
     rows = [
         [_monomial(i, k, s) for i in range(2 * order)] for s in (0.0, 1.0) for k in range(order)
     ]
@@ -76,7 +76,7 @@ class SplineMove(Move):
         return True
 
     def _share(self, dt: float) -> float:
-        """Return the share of the planned speed after dt [s]; it falls before a fast end."""
+        """Return the share of the planned speed after dt [s]; it falls if a fast arm must stop."""
         left, time = self._T - self._t, FAST / BRAKES
         if self._rests and not self._slowing and dt < left <= time:
             speed = np.abs(self.at(self._t + dt, 1)).max()

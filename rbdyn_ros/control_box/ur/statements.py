@@ -23,7 +23,7 @@ HEAVIEST, FARTHEST = 50.0, 2.0
 
 
 def joint_move(robot: UrRobot, goal: Array, v: float, a: float, t: float = 0.0) -> moves.Move:
-    """Return a movej to positions (6,) at a speed v and acceleration a, or in t [s] if t > 0.
+    """Return a movej to positions (6,) with v [rad/s] and a [rad/s^2], or in t [s] if t > 0.
 
     Raises:
         ValueError: speed or acceleration is out of range, or a joint is beyond its limit.
@@ -39,7 +39,7 @@ def joint_move(robot: UrRobot, goal: Array, v: float, a: float, t: float = 0.0) 
 
 
 def line_move(robot: UrRobot, goal: Array, v: float, a: float, t: float = 0.0) -> moves.Move:
-    """Return a movel to a pose (4, 4) at a speed v and acceleration a, or in t [s] if t > 0.
+    """Return a movel to a pose (4, 4) with v [m/s] and a [m/s^2], or in t [s] if t > 0.
 
     Raises:
         ValueError: the speed or acceleration is out of range, or the arm cannot reach the pose.
@@ -92,12 +92,12 @@ def set_tool(robot: UrRobot, pose: Array) -> None:
         ValueError: the tool is too far from the flange.
     """
     if not np.linalg.norm(pose[:3]) <= FARTHEST:
-        raise ValueError(f"a tool is at most {FARTHEST:g} m from the flange")
+        raise ValueError(f"the tool is too far from the flange; allowed is at most {FARTHEST:g} m")
     robot.F_T = pose_from(pose)
 
 
 def set_payload(robot: UrRobot, mass: float, com: Array, inertia: Array | None = None) -> None:
-    """Set the payload: mass [kg], centre (3,) in the flange [m], inertia (6,).
+    """Set the payload: mass [kg], centre (3,) in the flange [m], inertia (6,) [kg m^2].
 
     Raises:
         ValueError: the payload is not a rigid body.

@@ -27,7 +27,7 @@ Flow = Generator[None, None, None]
 
 
 def halting(r: UrRobot, a: float = STOP_A, of_tool: bool = False) -> Flow:
-    """Brake the tool or the joints by `a` and wait until that is done; force mode may go on."""
+    """Brake the tool or the joints with deceleration `a` until they rest; force mode may go on."""
     if r.motion is None:
         return
     motion, until = stop(a, of_tool), r.clock + LONGEST_STOP

@@ -27,7 +27,7 @@ WIDTH = 5
 #: A joint may be at rest below this multiple of the noise of its speed, or below this part of its
 #: largest speed.
 NOISE, REST = 3.0, 1e-3
-#: The least Stribeck speed is faster than this part of the moving samples.
+#: The least Stribeck speed is this quantile of the speeds of the moving samples.
 SLOWEST = 0.01
 #: Stribeck speeds that are tried first, and the tolerance of the logarithm of the best speed.
 TRIED, TOLERANCE = 16, 1e-3

@@ -65,7 +65,7 @@ def covariance(J: Array, differences: Array) -> Array:
 def deviation(gradient: Array, covariances: Array) -> float:
     """Return the standard deviation of a function of parameters with this gradient (k,).
 
-    `covariances` (k, k) are those of the parameters.
+    `covariances` (k, k) belong to the parameters.
     """
     return math.sqrt(max(0.0, float(gradient @ covariances @ gradient)))
 

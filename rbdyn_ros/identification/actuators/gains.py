@@ -8,8 +8,8 @@ that was weighed, determine it. So gains and parameters x of bodies and joints a
 
     min over x, log g:  sum over joints |A x / g - i|^2 / (2 sigma^2) + prior(x)
 
-with the prior of solve.py, by Gauss-Newton steps in log g, in turn with the convex problem in x.
-The covariance of log g includes the uncertainty of x.
+with the prior of solve.py, by Gauss-Newton steps in log g, alternating with the convex problem in
+x. The covariance of log g includes the uncertainty of x.
 Source: Gautier, Briot, Global identification of joint drive gains and dynamic parameters of
 robots, 2014.
 """
@@ -123,7 +123,7 @@ def _unsettled(change: float) -> list[str]:
 
 
 def _unlikely_load(ratios: Array) -> list[str]:
-    """Return a sentence if the median ratio to the gains by the described masses is far from 1."""
+    """Return a sentence if `ratios`, the change of gains by a weighed load, are far from 1."""
     factor, most, least = apart(float(np.median(ratios)), MASS_RATIO, 1.0 / MASS_RATIO, digits=3)
     text = (
         f"the weighed load makes the gains {factor} times the gains of the described masses; "

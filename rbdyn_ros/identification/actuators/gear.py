@@ -30,7 +30,7 @@ class GearFit:
     """The gear between a motor and its joint.
 
     Attributes:
-        ratio: angle of the motor per position of the joint.
+        ratio: angle of the motor per position of the joint [1 or rad/m].
         compliance: 1 / stiffness, at the joint [rad/(N m) or m/N].
         backlash: whole free play, at the joint [rad or m]; None if the transmitted torque has one
             direction only.

@@ -79,7 +79,7 @@ def identify_actuators(
         current: whether efforts of the motion are currents [A]; otherwise torques, as the drive
             assumes them [N m or N].
         known: actuators as far as they are known from a data sheet; identified numbers replace
-            theirs. Known rotors (armature) are not identified.
+            known ones. Known rotors (armature) are not identified.
         rest: (nv,) positions of joints that are not in the motion; None: qpos0.
 
     Returns:

@@ -45,7 +45,7 @@ DIALECT = Dialect(
         Key("effort_unit", kinds.OneOf(tuple(EFFORT_UNITS)), "unit of efforts", default="Nm"),
         Key("position_signs", kinds.NumberList(), "1 or -1 for each joint; default: 1"),
         Key("effort_signs", kinds.NumberList(), "1 or -1 for each joint; default: 1"),
-        Key("drive_gains", kinds.NumberList(), "torque of each joint by current [N m/A]"),
+        Key("drive_gains", kinds.NumberList(), "torque of each joint per current [N m/A]"),
         one=("efforts", "currents"),
     ),
 )
@@ -232,7 +232,7 @@ def _found(arrays: dict[str, Array], place: Any, n: int, path: Path, key: str) -
 
 
 def _two_axes(array: Array, path: Path, key: str) -> Array:
-    """Return the array of one joint (p,) or several as (a, b), or raise ParameterError."""
+    """Return an array with two axes, where (p,) becomes (p, 1), or raise ParameterError."""
     found = array[:, None] if array.ndim == 1 else array
     if found.ndim != 2 or not found.size:
         text = f"the array of {key} has the shape {array.shape}; expected one row for each sample"

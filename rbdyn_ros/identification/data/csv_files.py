@@ -141,9 +141,9 @@ def write_motion(
     Args:
         path: path of the file.
         names: the moving joints (n).
-        held: positions of the other joints, by name.
+        held: positions of the other joints, by name [rad or m].
         time: (p,) times of the rows [s].
-        rows: positions, velocities and accelerations (p, n).
+        rows: positions, velocities and accelerations (p, n) [rad or m; per s; per s^2].
 
     Raises:
         ParameterError: the file cannot be written; an existing file is kept.

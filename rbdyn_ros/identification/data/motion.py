@@ -32,7 +32,8 @@ class Motion:
         time: (p,) increasing times of the samples [s].
         qpos, qvel, qacc: (p, n) motion of the joints [rad or m; per s; per s^2].
         effort: (p, n) efforts of the drives at the joints [N m or N].
-        fast_qvel: (P, n) velocities before downsampling; None: qvel was not downsampled.
+        fast_qvel: (P, n) velocities before downsampling [rad/s or m/s]; None: qvel was not
+            downsampled.
         thin: function that filters and downsamples rows (P, n) to (p, n) as was done with the
             efforts; None if and only if fast_qvel is None.
         kept: (p, n) False for unusable efforts: the drive was saturated, or the recording has a

@@ -58,8 +58,8 @@ def read_recording(
             the motors of joints, before their gears; the angles are interpolated. In a CSV file
             the columns <joint>.motor have these angles; None: no such topic.
         partly: whether to leave out joints, such as fingers, that the recording does not have.
-        gains: torque of the joints by current [N m/A], for a log of RTDE without torques; None: no
-            gains.
+        gains: torque of the joints per current [N m/A], for a log of RTDE without torques; None:
+            no gains.
         raw: whether the efforts of the result are currents [A], if a log has currents but no
             efforts.
 

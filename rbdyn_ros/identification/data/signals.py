@@ -155,7 +155,7 @@ def without_repeats(samples: Samples) -> tuple[Samples, str]:
     chosen = short if stopped else time
     text = f"{again.sum()} of {len(again)} samples repeat the previous one and are left out"
     if stopped:
-        text += f"; their period of {period:.3g} s too, as the motion stands still there"
+        text += f", and their periods of {period:.3g} s are cut, as the motion stands still there"
     found = replace(
         samples,
         time=chosen - chosen[0],

@@ -64,7 +64,7 @@ def without_delay(
     when = "after" if total > 0.0 else "before"
     text = (
         f"efforts come {1e3 * abs(total):.2g} +- {1e3 * std:.1g} ms {when} the positions; "
-        "they are moved by this"
+        "they are shifted by this delay"
     )
     return found, total, text
 

@@ -153,14 +153,14 @@ class FitOfMotion:
     report: Progress
 
     def unknowns(self, kinds: Sequence[str], at: Linearised | None = None) -> Unknowns:
-        """Return the unknowns of some kinds, linearised at `at`; None: at no Model."""
+        """Return the unknowns of some kinds, linearised at `at`; None: not linearised."""
         known = self.dofs, self.friction, self.smoothing
         return unknowns_of(self.m, self.motion, *known, kinds, self.rest, at)
 
     def fits(self, every: Sequence[str], near: Model | None) -> "Callable[[Sequence[str]], _Fit]":
         """Return a function that returns the fit of some of the kinds in `every`.
 
-        The fit is linearised at the Model `near`; None: at no Model.
+        The fit is linearised at the Model `near`; None: it is not linearised.
         """
         at = None if near is None else linearised(near, self.motion, self.rest)
         most = self.unknowns(every, at)

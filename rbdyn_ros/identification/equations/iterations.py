@@ -57,7 +57,7 @@ def solved(
 
 
 def noise(residuals: Residuals, unknowns: Unknowns) -> Array:
-    """Return the standard deviations (n,) that account for the correlation of samples."""
+    """Return the noise of the efforts (n,), enlarged because samples are correlated."""
     rest = np.where(residuals.kept, residuals.measured - residuals.predicted, 0.0)
     return np.maximum(residuals.rms * np.sqrt(memory(rest)), FLOOR * unknowns.largest)
 

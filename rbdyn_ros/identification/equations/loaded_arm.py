@@ -229,7 +229,7 @@ def _result(
     by_load, _ = both.first.by_load(x[size + 10 :])
     second = both.second
     A = both.equations().weighted(sigma)[0]
-    # the arm is known as well as its prior and both motions allow
+    # the deviations of the payload include the uncertainty of the arm
     seen = np.concatenate([A[:, size : size + 10], A[:, :size], A[:, size + 10 :]], axis=1)
     std, number = deviations(seen, 10)
     before = validate(m, friction, second.motion, offset, by_load=by_load, rest=second.rest)

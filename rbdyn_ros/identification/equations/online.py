@@ -148,7 +148,7 @@ class OnlinePayload:
             raise
 
     def interrupt(self) -> None:
-        """Report missing states before the next block: joints that have moved do not rest."""
+        """Report missing states before the next block: a joint that moved did not rest."""
         self._interrupted = True
 
     def _saved(self) -> dict[str, Any]:
@@ -283,7 +283,7 @@ class OnlinePayload:
         return np.asarray(np.hypot(max(1.0, float(x[BODY])) * self._dry, sigma))
 
     def _noise(self, eqs: Equations, x: Array) -> Array:
-        """Return the standard deviations (n,) that account for the correlation of samples."""
+        """Return the noise of the efforts (n,), enlarged because samples are correlated."""
         n = len(self._dofs)
         squares, count = eqs.squares(x)[0, :n], eqs.count[0, :n]
         rms = np.sqrt(squares / np.maximum(count, 1))

@@ -73,7 +73,7 @@ def equations(
     Args:
         m: the Model.
         unknowns: unknowns of the joints; their columns follow the columns of the bodies.
-        effort: (p, n) efforts to explain.
+        effort: (p, n) efforts to explain [N m or N].
         bodies: (10 (nbody - 1), u) map from u unknowns to the parameters of all bodies; None: the
             parameters themselves are unknown.
 

@@ -134,7 +134,8 @@ def solve(A: Array, b: Array, prior: Prior, strength: float, start: Array | None
         A: (r, N), in units of a standard deviation.
         b: (r,), in units of a standard deviation.
         prior: prior with N entries.
-        strength: g; with 1 the prior has the weight of data that determine each unknown to 100 %.
+        strength: g; with 1 the prior counts as data with a standard deviation of 100 % for each
+            unknown.
         start: a consistent x to start from; None: the prior.
 
     Raises:

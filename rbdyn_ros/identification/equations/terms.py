@@ -47,7 +47,7 @@ def held_out(
         strength: weight of the prior.
         sigma: (n,) standard deviation of the samples of each joint.
         start: a consistent solution.
-        largest: (n,) largest effort of each joint.
+        largest: (n,) largest effort of each joint [N m or N].
     """
     squares = np.zeros(len(sigma))
     for part in range(PARTS):

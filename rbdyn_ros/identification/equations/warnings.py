@@ -61,10 +61,10 @@ def joint_warnings(unknowns: Unknowns, changed: Sequence[str] = ()) -> list[str]
         if name not in motion.names
     ]
     if resting:
-        found.append(f"not in the motion, assumed to rest: {_listed(resting)}")
+        found.append(f"joints not in the motion are assumed to rest: {_listed(resting)}")
     still = [name for name, fast in zip(motion.names, unknowns.moved, strict=True) if not fast]
     if still:
-        found.append(f"moved too little, so their friction is kept: {_listed(still)}")
+        found.append(f"joints moved too little, so their friction is kept: {_listed(still)}")
     for i, name in enumerate(motion.names):
         lost = int(np.sum(~unknowns.kept[:, i]))
         if lost:
@@ -160,8 +160,8 @@ def payload_warnings(
     found = joint_warnings(unknowns)
     if mass < SURE * std[0]:
         found.append(
-            f"the efforts show no payload: {mass:.3g} kg is below {SURE:g} standard "
-            f"deviations of {std[0]:.2g} kg"
+            f"the efforts show no payload: {mass:.3g} kg is less than {SURE:g} times "
+            f"its standard deviation, {std[0]:.2g} kg"
         )
     elif not (std[1:4] < FAR * mass).all():
         found.append(

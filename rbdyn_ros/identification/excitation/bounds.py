@@ -30,8 +30,8 @@ class Bounds:
         dofs: (n,) degrees of freedom of the joints.
         centre: (nv,) position where all joints start and end [rad or m].
         lower, upper: (n,) largest excursions from the centre, lower < 0 < upper [rad or m].
-        velocity, acceleration: (n,) limits; infinite without a limit.
-        effort: (nv,) effort limits of all joints; infinite without a limit.
+        velocity, acceleration: (n,) limits [rad or m; per s, per s^2]; infinite without a limit.
+        effort: (nv,) effort limits of all joints [N m or N]; infinite without a limit.
     """
 
     dofs: Ints
@@ -135,7 +135,7 @@ def check_held(m: Model, bounds: Bounds) -> None:
 
 
 def _limits(m: Model) -> tuple[Array, Array, Array]:
-    """Return the lower, upper and effort limits (nv,), the positions including mimic joints."""
+    """Return lower, upper and effort limits (nv,); mimic joints tighten the position limits."""
     lower, upper = np.full(m.nv, -np.inf), np.full(m.nv, np.inf)
     for j in range(m.njnt):
         dof, ratio, offset = m.jnt_dofadr[j], m.jnt_mimic_ratio[j], m.jnt_mimic_offset[j]

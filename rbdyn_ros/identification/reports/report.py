@@ -191,7 +191,7 @@ def _term_table(found: Identification) -> list[list[str]]:
     for term in found.terms:
         kept = "kept" if term.kept else "left out"
         rows.append((TERM_NAMES[term.kind], f"{term.without:.2%}", f"{term.error:.2%}", kept))
-    title = "terms tried on held-out parts of the motion (RMS error of the largest efforts)"
+    title = "terms tried on held-out parts of the motion (RMS error / largest effort)"
     return [[title, *aligned(rows)]]
 
 
