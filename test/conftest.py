@@ -80,7 +80,7 @@ WAITS = (
     "test_pick_node",
 )
 #: Share of the files that compute which begins before the last group of WAITS.
-BEGUN = 0.6
+BEGUN = 0.85
 #: Files that compute longest, so none of them may begin last.
 LONGEST = ("test_contact_lanes", "test_lanes_of_pairs", "test_traced_robots")
 #: Fixtures that start nodes or a browser, so tests with one of them mostly wait.

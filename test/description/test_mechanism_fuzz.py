@@ -65,7 +65,7 @@ def test_the_unchanged_document_is_accepted():
     assert [finding.severity for finding in read_text(GOOD).findings] == ["note"]
 
 
-@settings(max_examples=500, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=200, suppress_health_check=[HealthCheck.too_slow])
 @given(EDITS)
 def test_edited_documents_are_read_or_refused(edits):
     data = GOOD

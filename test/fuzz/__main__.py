@@ -5,8 +5,7 @@ Each target runs in its own process with bounded time and memory, so a crash is 
 not end the run. The driver forks these processes, because imports take longer than many inputs.
 With the same SEED a longer run begins with the inputs of a shorter run. SECONDS is CPU time, so a
 busy machine runs the same number of inputs. The first run also compiles the kernels of the targets
-"bounds" and "laws" with checks of indices, which takes minutes. --unchecked leaves out "bounds",
-and runs "laws" without these checks.
+"bounds" and "laws" with checks of indices, which takes minutes.
 """
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ import signal
 import sys
 import traceback
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -61,19 +60,15 @@ def main() -> int:
         "--seconds", type=float, default=60.0, help="time for all targets on two idle cores [s]"
     )
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument(
-        "--unchecked", action="store_true", help="run 'laws' without checks, not 'bounds'"
-    )
     parser.add_argument("targets", nargs="*", metavar="TARGET", help=f"of {', '.join(NAMES)}; all")
     options = parser.parse_args()
-    unchecked = options.unchecked
-    names = options.targets or [name for name in NAMES if not (unchecked and name == "bounds")]
+    names = options.targets or NAMES
     if unknown := set(names) - set(NAMES):
         parser.error(f"there is no target {', '.join(unknown)}; targets are {', '.join(NAMES)}")
     share = options.seconds * TOGETHER / len(names)
     inputs = failures = 0
     os.environ |= _kernels("urdf")  # Numba reads these at its import
-    for name, (count, found) in _results(names, share, options.seed, unchecked):
+    for name, (count, found) in _results(names, share, options.seed):
         inputs, failures = inputs + count, failures + len(found)
         print(f"{name:12} {count:8} inputs, {len(found)} failures", flush=True)
         for failure in found:
@@ -83,7 +78,7 @@ def main() -> int:
 
 
 def _results(
-    names: list[str], seconds: float, seed: int, unchecked: bool = False
+    names: Sequence[str], seconds: float, seed: int
 ) -> Iterator[tuple[str, tuple[int, list[dict[str, Any]]]]]:
     """Run the targets; yield the name, the number of inputs and the failures of each."""
     started: deque[tuple[str, int]] = deque()
@@ -91,12 +86,12 @@ def _results(
         if len(started) == TOGETHER:
             ended, process = started.popleft()
             yield ended, _result(ended, process)
-        started.append((name, _start(name, seconds, seed, unchecked)))
+        started.append((name, _start(name, seconds, seed)))
     for name, process in started:
         yield name, _result(name, process)
 
 
-def _start(name: str, seconds: float, seed: int, unchecked: bool) -> int:
+def _start(name: str, seconds: float, seed: int) -> int:
     """Start the process of a target, whose folder gets the output; return the process's id."""
     from fuzz import worker
 
@@ -112,7 +107,7 @@ def _start(name: str, seconds: float, seed: int, unchecked: bool) -> int:
             os.dup2(output.fileno(), 2)
         arguments = name, str(seconds), str(seed), str(folder)
         if name in COMPILED:  # this process has other kernels
-            os.execve(sys.executable, _command(*arguments), _environment(name, unchecked))
+            os.execve(sys.executable, _command(*arguments), _environment(name))
         sys.stdout = os.fdopen(1, "w")  # pytest may have replaced sys.stdout
         worker.main(*arguments)
         sys.stdout.flush()
@@ -127,10 +122,10 @@ def _command(*arguments: str) -> list[str]:
     return [sys.executable, "-m", "fuzz.worker", *arguments]
 
 
-def _environment(name: str, unchecked: bool) -> dict[str, str]:
+def _environment(name: str) -> dict[str, str]:
     path = os.pathsep.join([str(REPOSITORY), str(HERE.parent)])
     usual = {key: value for key, value in os.environ.items() if key not in _kernels("urdf")}
-    return {**usual, "PYTHONPATH": path} | _kernels(name, unchecked)
+    return {**usual, "PYTHONPATH": path} | _kernels(name)
 
 
 def _result(name: str, process: int) -> tuple[int, list[dict[str, Any]]]:
@@ -149,11 +144,9 @@ def _result(name: str, process: int) -> tuple[int, list[dict[str, Any]]]:
     return 0, [{"input": str(kept), "error": error}]
 
 
-def _kernels(name: str, unchecked: bool = False) -> dict[str, str]:
+def _kernels(name: str) -> dict[str, str]:
     """Return environment variables for the kernels of a target: compiled or plain Python."""
     if name in COMPILED:
-        if unchecked:
-            return {}
         return {"NUMBA_BOUNDSCHECK": "1", "XDG_CACHE_HOME": str(KEPT / "cache")}
     return {"NUMBA_DISABLE_JIT": "1"}
 

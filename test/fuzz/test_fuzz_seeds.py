@@ -108,11 +108,6 @@ def test_an_index_out_of_bounds_in_a_compiled_stage_is_a_failure():
     assert "IndexError" in done.stderr
 
 
-def test_only_kernels_with_checks_of_indices_have_their_own_cache():
-    assert driver._kernels("laws", unchecked=True) == {}
-    assert "XDG_CACHE_HOME" in driver._kernels("laws")
-
-
 @pytest.mark.parametrize(
     ("end", "error"), [(signal.SIGKILL, "exit status -9"), (signal.SIGALRM, "no answer")]
 )
