@@ -135,7 +135,7 @@ def _matched(
     missing = [name for name in own if name not in names]
     if missing:
         shown = ", ".join(quote(name) for name in missing[:SHOWN])
-        notes.append(f"joints without recorded positions, assumed at rest: {shown}")
+        notes.append(f"joints without recorded positions, kept at qpos0: {shown}")
     chosen = np.array([own[names[k]] for k in columns], np.int64)
     return columns, m.jnt_qposadr_all[chosen], m.jnt_dofadr_all[chosen]
 
