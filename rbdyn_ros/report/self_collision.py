@@ -106,7 +106,7 @@ def srdf_text(robot: str, found: CollisionSamples) -> str:
 
 
 def srdf_document(robot: str, lines: Iterable[str], writer: str) -> str:
-    """Return an SRDF of a robot with these lines."""
+    """Return an SRDF of a robot with these lines, and a comment that names the writer."""
     head = '<?xml version="1.0" encoding="UTF-8"?>', f"<!-- by {writer} -->"
     return "\n".join([*head, xml_tag("robot", name=robot), *lines, "</robot>", ""])
 

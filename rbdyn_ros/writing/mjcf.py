@@ -315,7 +315,7 @@ def _spring(tendons: ET.Element, bodies: dict[str, ET.Element], spring: Spring) 
 
 
 def _keyframes(root: ET.Element, robot: WrittenRobot) -> None:
-    """Write the named poses; joints without a position stand where the robot starts."""
+    """Write the named poses, and `start` if joints have one; other joints are at their start."""
     key = ET.SubElement(root, "keyframe")
     starts = any(joint.start for joint in robot.joints if joint.type != "floating")
     states = robot.description.states
