@@ -168,7 +168,7 @@ def _depth(m: Model, d: Data) -> float:
 
 
 def _with_world(d: Data) -> Ints:
-    """Return the numbers of the contacts with the world."""
+    """Return the indices of the contacts with the world."""
     return np.flatnonzero(_on_world(d))
 
 

@@ -113,7 +113,7 @@ def seconds(stamps: Ints, first: np.int64) -> Array:
 def _matched(
     m: Model, names: tuple[str, ...], notes: list[str]
 ) -> tuple[list[int], NDArray[np.int64], NDArray[np.int64]]:
-    """Return columns of messages with joints of the robot, and addresses in qpos and qvel.
+    """Return the columns of the robot's joints in messages, and their places in qpos and qvel.
 
     Raises:
         ValueError: the messages name no joint of the robot.
