@@ -24,7 +24,7 @@ def name_faults(
     what: str,
     why_not: Callable[[str], str] | None = None,
 ) -> Iterator[tuple[str, str]]:
-    """Yield a refused name and the reason for every refusal.
+    """Yield each refused name with the reason.
 
     A name is refused if it is unknown, named twice, or refused by `why_not`.
 
@@ -138,7 +138,7 @@ def one_of(
 
 
 def free_name(wanted: str, taken: Collection[str]) -> str:
-    """Return the wanted name, with as many underscores appended as make it free."""
+    """Return the wanted name, with underscores appended until it is not in `taken`."""
     while wanted in taken:
         wanted += "_"
     return wanted

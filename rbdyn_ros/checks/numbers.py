@@ -110,9 +110,9 @@ def finite(
     fine = np.isfinite(values) & _inside(values, low, high, above)
     if not fine.all():
         place = np.argwhere(~fine)[0].tolist()
-        at = f"[{', '.join(map(str, place))}]" if place else ""
+        at = f"entry [{', '.join(map(str, place))}] of " if place else ""
         bad = values[tuple(place)].item()
-        refuse(f"{name}{at} is {bad}", bad)
+        refuse(f"{at}{name} is {bad}", bad)
     if fill and values.shape == () and shape:
         values = np.full(tuple(n or 1 for n in shape), values)
     values.flags.writeable = False

@@ -21,7 +21,7 @@ def unit_quaternion(quat: Sequence[float]) -> tuple[float, ...] | None:
 
 
 def nearest_rotation(matrix: Array) -> Array | None:
-    """Return the rotation nearest to a finite matrix (3, 3); None: the matrix is far from one."""
+    """Return the rotation nearest to a finite matrix (3, 3); None: no rotation is near."""
     off = float(np.abs(matrix.T @ matrix - np.eye(3)).max())
     if not (off <= NEARLY and np.linalg.det(matrix) > 0.0):
         return None

@@ -128,4 +128,4 @@ def _c_function(m: Model, wanted: Wanted, key: str, name: str, frame: int = -1) 
 
 
 def _refused(m: Model, reason: str) -> ModelError:
-    return ModelError(Finding("no-code", f"no C can be generated for {quote(m.name)}: {reason}"))
+    return ModelError(Finding("no-code", f"no C code is possible for {quote(m.name)}: {reason}"))

@@ -73,7 +73,7 @@ def _check_options(options: argparse.Namespace) -> None:
     if not 1 <= options.fps <= MOST_FPS:
         raise not_allowed("--fps", options.fps, f"a whole number from 1 to {MOST_FPS}")
     if not options.task.strip():
-        raise not_allowed("--task", options.task, "a text")
+        raise not_allowed("--task", options.task, "a text that is not blank")
 
 
 def _episode(path: Path, options: argparse.Namespace) -> "tuple[str, Episode]":

@@ -68,7 +68,7 @@ def _check_names(options: argparse.Namespace) -> None:
         )
         raise not_allowed("--namespace", options.namespace, allowed)
     if not PREFIX.fullmatch(options.frame_prefix):
-        raise not_allowed("--frame-prefix", options.frame_prefix, "a text that ends with one '/'")
+        raise not_allowed("--frame-prefix", options.frame_prefix, "a name that ends with one '/'")
 
 
 def _text(options: argparse.Namespace, suffix: str) -> str:

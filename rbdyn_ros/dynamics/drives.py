@@ -56,7 +56,7 @@ def set_drive(
     dofs = slice(int(m.jnt_dofadr[j]), int(m.jnt_dofadr[j] + m.jnt_dofnum[j]))
     kind = Drive[mode.upper()]
     if m.jnt_class[j] != JointClass.FREE:
-        kind_of = "a mimic joint" if m.jnt_mimic[j] >= 0 else "driven over time"
+        kind_of = "a mimic joint" if m.jnt_mimic[j] >= 0 else "driven by a prescribed motion"
         raise _refused(name, f"it is {kind_of} and has no degree of freedom")
     if kind == Drive.POSITION and not m.jnt_kind(j).flat:
         raise _refused(

@@ -235,7 +235,7 @@ class BatchEnv(VectorEnv):  # type: ignore[misc, type-arg, unused-ignore]
         """Update the observations; a diverged robot keeps its last observation."""
         seen = np.asarray(self.observe(), np.float64)
         if seen.shape != self._seen.shape:
-            text = f"observe returned the shape {seen.shape}; its limits say {self._seen.shape}"
+            text = f"observe returned the shape {seen.shape}; its limits have {self._seen.shape}"
             raise bad_argument("observe", text)
         space = self.single_observation_space
         with np.errstate(over="ignore"):
@@ -251,7 +251,7 @@ class BatchEnv(VectorEnv):  # type: ignore[misc, type-arg, unused-ignore]
             given = np.empty(0)
         shape = self.num_envs, self.actuated.size
         if given.shape != shape:
-            raise bad_argument("actions", f"actions must be numbers {shape}, got {given.shape}")
+            raise bad_argument("actions", f"actions need the shape {shape}, got {given.shape}")
         return np.clip(given, -1.0, 1.0)
 
 

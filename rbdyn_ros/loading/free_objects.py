@@ -23,8 +23,8 @@ def placed_objects(m: Model, description: Description) -> tuple[Model, list[Find
     An object inside an obstacle is raised until it just touches.
 
     Raises:
-        DescriptionError: an object overlaps a robot, another object, or an obstacle that it does
-            not leave upwards.
+        DescriptionError: an object overlaps a robot or another object, or cannot be raised out of
+            an obstacle.
     """
     if not description.objects or m.ngeom == 0:
         return m, []
@@ -35,7 +35,7 @@ def placed_objects(m: Model, description: Description) -> tuple[Model, list[Find
     notes = [
         Finding(
             "raised",
-            f"object {quote(name)} starts in an obstacle; qpos0 is {height:.6g} m higher",
+            f"object {quote(name)} starts inside an obstacle; qpos0 raises it by {height:.6g} m",
             "note",
             f"object {quote(name)}",
         )
@@ -46,16 +46,16 @@ def placed_objects(m: Model, description: Description) -> tuple[Model, list[Find
 
 
 def placed_entity(m: Model, description: Description, name: str, qpos: Array) -> float:
-    """Return the height by which a new object must be raised to be outside all obstacles [m].
+    """Return how far a new object must be raised to leave all obstacles [m]; 0 for other parts.
 
     Args:
-        m: the scene with the object, or with a new obstacle or fixed robot, which is not raised.
+        m: the scene with the new object, obstacle or fixed robot.
         description: description of the scene.
         name: name of the object, obstacle or robot.
         qpos: (nq,) position of the scene.
 
     Raises:
-        DescriptionError: it overlaps a robot or an object, or does not leave an obstacle upwards.
+        DescriptionError: it overlaps a robot or an object, or cannot be raised out of an obstacle.
     """
     if m.ngeom == 0 or not m.ndistance:
         return 0.0
@@ -136,7 +136,9 @@ class _Search:
         for pair, distance in zip(*found, strict=True):
             other = int(pair.min())
             if obstacle in pair and self.m.geom_bodyid[other] > 0 and distance < -TOUCHING:
-                text = f"it would be {-1e3 * distance:.3g} mm inside {quote(names[other])}"
+                text = (
+                    f"the obstacle would be {-1e3 * distance:.3g} mm inside {quote(names[other])}"
+                )
                 raise DescriptionError(Finding("object-overlaps", text), self._source)
 
     def check_robot(self, name: str) -> None:
@@ -151,7 +153,7 @@ class _Search:
             own = [g < len(mine) and mine[g], h < len(mine) and mine[h]]
             if sum(own) == 1 and max(bodies[g], bodies[h]) > 0:
                 other = names[h if own[0] else g]
-                text = f"it would be {-1e3 * distance:.3g} mm inside {quote(other)}"
+                text = f"the robot would be {-1e3 * distance:.3g} mm inside {quote(other)}"
                 raise DescriptionError(Finding("object-overlaps", text), self._source)
 
     def check(self, only: str = "") -> None:

@@ -15,7 +15,7 @@ from rbdyn_ros.model.data import Data
 from rbdyn_ros.model.geometry.geom_pairs import MOST_PAIRED
 from rbdyn_ros.model.model import Model
 
-#: Largest number of dofs; with more dofs, or without M, only the mass of the body is used.
+#: Largest number of dofs for effective masses; with more dofs, or without M, body masses are used.
 MOST_DOFS = 1000
 
 #: Largest ratio of the masses of two moving bodies that touch.
@@ -125,8 +125,8 @@ def geometry_findings(m: Model, description: Description) -> list[Finding]:
         return [Finding("no-geometries", text, "warning")]
     if not description.obstacles and m.npush == 0:
         text = (
-            f"{_count(total)}, but no obstacle: nothing touches in the simulation, until you add "
-            "a floor; distances and collisions are known"
+            f"{_count(total)}, but no obstacle: the simulation has no contact until you add "
+            "a floor; distances and collisions are computed"
         )
         return [Finding("no-obstacles", text, "note")]
     if m.ngeommoving == 0:
@@ -160,7 +160,7 @@ def _without_extent(m: Model) -> list[Finding]:
     names = [m.geom_names[g] for g in np.flatnonzero(m.geom_rbound[: m.ngeommoving] == 0.0)]
     if not names:
         return []
-    text = f"of zero extent: {listing(names)}; a point has no torsional or rolling friction"
+    text = f"geometries of size 0: {listing(names)}; a point has no torsional or rolling friction"
     return [Finding("no-extent", text, "warning")]
 
 
@@ -175,7 +175,7 @@ def _unequal_masses(m: Model) -> list[Finding]:
     first, second = (m.geom_names[g] for g in pairs[worst][np.argsort(mass[worst])])
     text = (
         f"'{second}' moves {heavy[worst]:.4g} kg and '{first}' {light[worst]:.4g} kg: contact "
-        f"forces of two bodies are exact for masses that differ by up to {MOST_UNEQUAL:g}"
+        f"forces of two bodies are exact for ratios of masses up to {MOST_UNEQUAL:g}"
     )
     return [Finding("unequal-masses", text, "warning")]
 

@@ -24,7 +24,7 @@ from rbdyn_ros.model.model import Model
 
 Lines = dict[str, int | None]
 
-#: D below this part of the inertia of the rigid subtree is a rounding error.
+#: A D below this fraction of the inertia of the rigid subtree is a rounding error.
 RELATIVE_ZERO = 1e-12
 
 #: Armature for a joint without inertia, with strict=False [kg m^2 or kg].
@@ -96,10 +96,9 @@ def _constrained(m: Model, inertia: Array) -> Array:
 
 
 def constants(m: Model) -> dict[str, Array]:
-    """Return dof_inertia0 and geom_mass0, as a Model loaded with these numbers has them.
+    """Return dof_inertia0 and geom_mass0 by name, as loading computes them from the numbers of m.
 
-    A joint without inertia, which loading refuses, leaves M singular: then the masses are not
-    computed.
+    If a joint has no inertia, which loading refuses, M is singular; geom_mass0 then stays.
     """
     inertia, _ = _measure(m)
     if not (inertia > 0.0).all():

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Pairs of geometries by their links: the simulation leaves out more pairs than a robot needs.
+"""Pairs of geometries of separate links: more pairs than the simulation tests for contact.
 
 The simulation counts links that fixed joints connect as one body, and leaves out the pairs of two
 bodies that a joint connects. MoveIt leaves out only the pairs of two links that a joint connects.

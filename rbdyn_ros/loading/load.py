@@ -56,19 +56,19 @@ def load_urdf(
             for the type `floating`, or a type with six degrees of freedom: `floating`, `sixdof_fp`
             or `sixdof_fs`. The latter two have velocities in the axes of the link and are
             integrated by the exponential of SE(3).
-        package_dirs: a folder, or a list of folders, to search for packages, of `$(find package)`
-            in xacro files and of `package://` in names of meshes. Packages above the file, next to
-            it, in its workspace or in a sourced workspace are found without it.
+        package_dirs: a folder, or a list of folders, to search for the packages that `$(find ...)`
+            in xacro files and `package://` in mesh names refer to. Packages above the file, next
+            to it, in its workspace or in a sourced workspace are found without it.
         strict: whether to refuse errors that can be repaired; otherwise they are repaired, each
             with a warning.
         mimic: whether mimic joints follow their leader, without a degree of freedom; if False
             they are ordinary joints.
         xacro_args: values for the arguments of a xacro file; True and False become "true" and
-            "false", numbers their text.
+            "false", and numbers become text.
         contact: whether the `<collision>` elements of links, or the geoms of an MJCF, are used for
-            contact: True for contact with each other and a floor at z = 0, if an MJCF has no
-            floor, or a Contact with obstacles, surfaces, or without self-collision. A robot with a
-            floating base then starts above the obstacles (qpos0). False: ignore them and open no
+            contact. True: they touch each other, and a floor at z = 0 unless an MJCF has its own.
+            A Contact sets obstacles, surfaces and self-collision. With True or a Contact, a robot
+            with a floating base starts above the obstacles (qpos0). False: ignore them and open no
             mesh, except the meshes of an MJCF that give a body its inertia.
         srdf: path or text of an SRDF. Its `<group_state>` are the keyframes of the Model:
             `m.key(name)`. For contact, the pairs of links that it disables do not push each other,
@@ -268,9 +268,9 @@ def _assembled(model: Model) -> tuple[Model, list[Finding]]:
     try:
         qpos0 = assemble(model)
     except ModelError as error:
-        text = f"the loops are not closed at zero position: {error}"
+        text = f"the loops are not closed at the zero position: {error}"
         return model, [Finding("not-assembled", text, "warning")]
-    text = "the loops are not closed at zero position; they are closed at qpos0"
+    text = "the loops are not closed at the zero position; they are closed at qpos0"
     return model.replaced(qpos0=qpos0), [Finding("assembled", text, "note")]
 
 

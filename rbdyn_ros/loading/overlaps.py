@@ -72,7 +72,7 @@ def _with_pairs(m: Model, own: set[_Pair]) -> Model:
 def overlaps_in(
     m: Model, state: GroupState, reach: float = -collisions.TOUCHING
 ) -> Iterator[collisions.Distance]:
-    """Yield pairs nearer than `reach` in a state with positions of all joints between them."""
+    """Yield pairs of shapes nearer than `reach` [m]; the state sets all joints between them."""
     d, memory, skipped = make_data(m), collisions.NearPairs(m), np.zeros(m.ndistance, np.int64)
     given = given_by(m, state)
     for q in given:

@@ -74,7 +74,7 @@ def sample_collisions(
 
 
 def _touching(m: Model, d: Data, memory: NearPairs, which: Ints, number: int) -> Bools:
-    """Return whether each pair of links overlaps at d.qpos."""
+    """Return whether each link pair overlaps at d.qpos; `which`: link pair by geometry pair."""
     skipped = np.zeros(m.ndistance, np.int64)
     found = memory.found[: find_near(m, d, -TOUCHING, skipped, memory)]
     touching = np.zeros(number, bool)

@@ -42,7 +42,7 @@ def out_of_obstacles(m: Model) -> tuple[Model, list[Finding]]:
         return m, _warned(m)
     if height == 0.0:
         return m, []
-    text = f"the zero position puts the robot in an obstacle; qpos0 is {height:.6g} m higher"
+    text = f"the zero position puts the robot in an obstacle; qpos0 raises it by {height:.6g} m"
     return m.replaced(qpos0=np.array(d.qpos)), [Finding("raised", text, "note")]
 
 
@@ -168,7 +168,7 @@ def _depth(m: Model, d: Data) -> float:
 
 
 def _with_world(d: Data) -> Ints:
-    """Return the numbers of the contacts with the world."""
+    """Return the indices of the contacts with the world."""
     return np.flatnonzero(_on_world(d))
 
 

@@ -41,7 +41,7 @@ MODEL_CHECKS.append(check_user_functions)
 
 
 class _JointFunction(UserFunction):
-    """The function of joint j at an address; `call` returns its values at x."""
+    """A user-defined function of joint j, by its address; `of` is its name in messages."""
 
     def __init__(self, m: Model, j: int, of: str, address: int, argument: str) -> None:
         element = f"joint '{m.jnt_names[j]}'"
@@ -89,9 +89,9 @@ class _Joint(_JointFunction):
         self.check_slope(q, "S_dot", S_dot, "S", lambda h: self.call(q + h * qd, qd)[2])
 
     def _moved(self, q: Array, E: Array, h: float) -> Array:
-        """Return columns whose derivative is S: rotation and translation for a step h.
+        """Return rotation and translation for a step h of each coordinate; S is their derivative.
 
-        Both are in the moved frame at q; dE/dt = -w x E.
+        Both are in the axes of the moved frame at q; dE/dt = -w x E.
         """
         columns = []
         for axis in np.eye(self.nv):

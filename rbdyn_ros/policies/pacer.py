@@ -76,7 +76,7 @@ class Pacer:
         self._restart_after_reset(stamp, self._base_stamp)
         if 0 <= self._now < stamp - self._timeout:
             ahead = (stamp - self._now) / NANOSECONDS
-            raise refusal(f"its stamp is {ahead:.3g} s ahead of the joint states")
+            raise refusal(f"the base state is {ahead:.3g} s ahead of the joint states")
         self._base, self._base_stamp = base, stamp
         waiting = self._waiting
         if waiting is None or stamp < waiting.stamp:

@@ -97,7 +97,7 @@ class Recording:
             return
         text = (
             f"a message of {quote(message.topic.name)} was recorded at {message.time_ns} ns; "
-            f"times of ROS 2 end before {END_OF_TIME} ns, in the year 2038"
+            f"times of ROS 2 must be before {END_OF_TIME} ns, in the year 2038"
         )
         raise recording_error("bad-time", text, str(self.path))
 

@@ -125,7 +125,7 @@ class McapFile:
             except InvalidMagic as problem:
                 raise DamagedError("it is not an MCAP file") from problem
             except RecordLengthLimitExceeded as problem:
-                text = f"the record at byte {at} has too many bytes; allowed are {MOST_BYTES}"
+                text = f"the record at byte {at} has more than {MOST_BYTES} bytes"
                 raise DamagedError(text) from problem
             except (EndOfFile, StructError, ValueError, OverflowError) as problem:
                 if not isinstance(problem, EndOfFile | StructError) or file.tell() < file.size:
@@ -173,7 +173,7 @@ class McapFile:
 
 
 class _Bounded(BufferedReader):
-    """A file that never reads more bytes than it has, because a read first allocates them."""
+    """A file whose `read` allocates at most as many bytes as the file has."""
 
     def __init__(self, path: Path) -> None:
         super().__init__(FileIO(path))

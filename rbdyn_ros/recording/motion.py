@@ -113,7 +113,7 @@ def seconds(stamps: Ints, first: np.int64) -> Array:
 def _matched(
     m: Model, names: tuple[str, ...], notes: list[str]
 ) -> tuple[list[int], NDArray[np.int64], NDArray[np.int64]]:
-    """Return columns of messages with joints of the robot, and addresses in qpos and qvel.
+    """Return the columns of the robot's joints in messages, and their places in qpos and qvel.
 
     Raises:
         ValueError: the messages name no joint of the robot.
@@ -135,7 +135,7 @@ def _matched(
     missing = [name for name in own if name not in names]
     if missing:
         shown = ", ".join(quote(name) for name in missing[:SHOWN])
-        notes.append(f"joints without recorded positions, assumed at rest: {shown}")
+        notes.append(f"joints without recorded positions, kept at qpos0: {shown}")
     chosen = np.array([own[names[k]] for k in columns], np.int64)
     return columns, m.jnt_qposadr_all[chosen], m.jnt_dofadr_all[chosen]
 

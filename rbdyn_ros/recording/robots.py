@@ -92,7 +92,7 @@ def _attached(
     if not found:
         return None
     if len(found) > 1:
-        text = "payloads, gravity or stuck joints changed in it; its robot has their last state"
+        text = "payloads, gravity or stuck joints changed in it; the robot has the last of these"
         notes.append(text)
     try:
         with tempfile.TemporaryDirectory() as folder:

@@ -35,7 +35,7 @@ LATER = ("stick", "stick_qfrc", "act")
 #: Number of bytes before a message, which name its encoding; and the first two of these bytes for
 #: big-endian and for little-endian CDR.
 PREFIX, ENCODINGS = 4, (b"\0\0", b"\0\1")
-#: Largest number of unused bytes after a message, and of further ones for each empty array.
+#: Largest numbers of unused bytes: after a message, and in addition for each empty array.
 SPARE, SPARE_EMPTY = 3, 4
 
 

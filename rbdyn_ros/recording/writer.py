@@ -51,7 +51,7 @@ class RunFile(Output):
     Args:
         path: path of an .mcap file.
         schemas: the message types; None: the standard types of ROS 2 and State.
-        trouble: called once when messages are dropped and once when writing fails.
+        trouble: called with a text once when messages are dropped and once when writing fails.
         overwrite: whether to replace an existing file; an empty file is replaced in any case.
 
     Attributes:

@@ -44,7 +44,7 @@ class Report:
         massless: links without mass; allowed as long as every joint moves some inertia.
         non_physical: links whose inertia no rigid body can have.
         joints: in the order of the file.
-        N_B, N_J, N_L: moving bodies, joints between bodies, independent loops (RBDA eq 4.1).
+        N_B, N_J, N_L: numbers of moving bodies, joints and independent loops (RBDA eq 4.1).
         base: the link fixed to the world (body 0); empty for a floating base.
         tree: the spanning tree; bodies are numbered from 1, parents first.
         loops: the loop joints, which are not in the tree.

@@ -55,7 +55,7 @@ MIMIC_HEAD = ("joint", "leader", "ratio", "offset [rad or m]")
 
 
 def mimic_rows(m: Model) -> list[Row]:
-    """Return a row per mimic joint; the leader of a chain is its last joint."""
+    """Return a row per mimic joint with its leader, which is not a mimic joint itself."""
     return [
         (
             cut(m.jnt_names[j]),

@@ -13,7 +13,7 @@ _SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 
 
 def sarif(findings: Mapping[Path, Sequence[Finding]], tool: str, version: str) -> str:
-    """Return the findings of files as one SARIF log.
+    """Return the findings of files as one SARIF log of the program `tool` in this version.
 
     Lines of xacro files are left out, as findings have the lines of the expanded text.
     """

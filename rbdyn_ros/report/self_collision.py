@@ -21,10 +21,10 @@ class CollisionSamples:
         samples: number of poses, besides qpos0.
         seed: seed of the random poses.
         adjacent: pairs that a joint connects, which are not sampled.
-        default: pairs that overlap at qpos0, with the part of the samples in which they do.
+        default: pairs that overlap at qpos0, with the share of samples in which they overlap.
         always: other pairs that overlap in nearly all samples.
         never: pairs that never overlap.
-        sometimes: all other pairs, with the part of the samples in which they overlap.
+        sometimes: all other pairs, with the share of samples in which they overlap.
         left_out: pairs of the lists above that the simulation leaves out: links of one body, or of
             two bodies that a joint connects.
         unlimited: pairs that overlap in no sample, but may overlap elsewhere: a joint without
@@ -106,7 +106,7 @@ def srdf_text(robot: str, found: CollisionSamples) -> str:
 
 
 def srdf_document(robot: str, lines: Iterable[str], writer: str) -> str:
-    """Return an SRDF of a robot with these lines."""
+    """Return an SRDF of a robot with these lines, and a comment that names the writer."""
     head = '<?xml version="1.0" encoding="UTF-8"?>', f"<!-- by {writer} -->"
     return "\n".join([*head, xml_tag("robot", name=robot), *lines, "</robot>", ""])
 

@@ -345,7 +345,7 @@ class Batch:
             view[...] = self._device.given(value)
         except (TypeError, ValueError):
             found = f"the shape {value.shape}" if hasattr(value, "shape") else shown(value)
-            text = f"{name} is given {found}; allowed are numbers {view.shape} or {view.shape[1:]}"
+            text = f"{name} got {found}; allowed is the shape {view.shape} or {view.shape[1:]}"
             raise bad_argument(name, text) from None
 
     def __reduce__(self) -> NoReturn:

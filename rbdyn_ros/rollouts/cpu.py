@@ -74,7 +74,7 @@ class Cpu:
     def check_own(self, name: str) -> None:
         """Raise ModelError unless each robot can have its own values of a field of the Model."""
         if self._wanted:
-            check_built_in(self.model, name, "specialize=None runs the engine's own code then")
+            check_built_in(self.model, name, "specialize=None runs the engine's own code")
 
     def prepare(self, memory: Mapping[str, Array], expanded: Collection[str]) -> None:
         """Prepare the code for the options of the Model, with the addresses of the arrays."""

@@ -89,7 +89,7 @@ class Cuda:
 
     def check_own(self, name: str) -> None:
         """Raise ModelError unless each robot can have its own values of a field of the Model."""
-        check_built_in(self.model, name, "device='cpu' runs the engine's own code then")
+        check_built_in(self.model, name, "device='cpu' runs the engine's own code")
 
     def prepare(self, memory: Mapping[str, Any], expanded: Collection[str]) -> None:
         """Compile the kernels for the options of the Model."""

@@ -63,7 +63,7 @@ def output_shapes(m: Model, outputs: object) -> dict[str, tuple[int, ...]]:
         ParameterError: `outputs` is not a list of names in OUTPUTS, or names an output twice.
     """
     if not isinstance(outputs, Sequence) or isinstance(outputs, str) or not outputs:
-        raise not_allowed("outputs", outputs, f"a list of names of {', '.join(OUTPUTS)}")
+        raise not_allowed("outputs", outputs, f"a list of names out of {', '.join(OUTPUTS)}")
     for name in outputs:
         if name not in OUTPUTS:
             hint = did_you_mean(str(name), OUTPUTS)

@@ -345,7 +345,7 @@ def check_built_in(m: Model, name: str, instead: str) -> None:
         ModelError: the code contains the numbers of the Model as constants.
     """
     if name in OF_ACTUATORS:
-        text = f"robots cannot differ in {name} if code for the Model runs; {instead}"
+        text = f"with specialised code, robots cannot differ in {name}; {instead}"
         raise ModelError(Finding("not-traceable", text, "error", m.name))
 
 

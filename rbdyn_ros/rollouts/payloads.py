@@ -84,7 +84,7 @@ def _checked(mass: ArrayLike, com: ArrayLike, inertia: ArrayLike) -> tuple[Array
     count = max(map(len, found))
     for what, values in zip(given, found, strict=True):
         if len(values) not in (1, count):
-            text = f"the {what} of the payload has {len(values)} rows, another argument {count}"
+            text = f"the {what} of the payload has {len(values)} rows, another input has {count}"
             raise refused_payload(f"{text}; allowed is one row per robot, or one for all")
     masses, places, inertias = (np.broadcast_to(x, (count, *x.shape[1:])) for x in found)
     check_rigid_bodies(masses, inertias, _called)

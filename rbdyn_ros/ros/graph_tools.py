@@ -101,7 +101,7 @@ class RosGraph:
         asked = f"{kind.__module__.split('.')[0]}/srv/{kind.__name__}"
         others = [each for each in known.pop(name, ()) if each != asked]
         if others:
-            return f"service {quote(name)} has the type {others[0]}"
+            return f"service {quote(name)} has another type, {others[0]}"
         nodes = self.nodes()
         here = f"the nodes of ROS_DOMAIN_ID {self.domain} are {listing(nodes)}"
         return (
@@ -254,8 +254,8 @@ def interface(kind: str, part: str) -> Any:
     try:
         return getattr(importlib.import_module(f"{package}.{part}"), name)
     except (ImportError, AttributeError, ValueError):
-        text = f"there is no type {quote(kind)}; a type is PACKAGE/{part}/NAME, and its package"
-        raise refusal(f"{text} is installed") from None
+        text = f"there is no type {quote(kind)}; give PACKAGE/{part}/NAME of a package"
+        raise refusal(f"{text} that is installed") from None
 
 
 def filled(message: Any, values: object) -> Any:

@@ -62,8 +62,8 @@ class Fan:
         )
         if not found and not 0.0 <= self.last - self.first <= 2.0 * math.pi + FULL_TURN:
             first, last = apart(self.first, self.last)
-            text = f"{name} goes from {first} to {last} rad; allowed is a last "
-            text += "angle from the first one to a full turn above it"
+            text = f"{name} goes from {first} to {last} rad; the last angle "
+            text += "must be at least the first, and at most a full turn above the first"
             found = [Finding("bad-argument", text, "error", name)]
         if not found and self.rays > 1 and self.last == self.first:
             text = f"{name} has {self.rays} rays, but its first and its last angle are equal; "

@@ -118,7 +118,7 @@ class Suite:
         specs = {k: spec for k, spec in enumerate(self.specs) if isinstance(spec, RayKinds)}
         visible = [spec for spec in specs.values() if spec.sees == "visual"]
         if visible and self._visuals is None:
-            text = f"sensor '{visible[0].name}' sees visuals; Suite(..., visuals=) is missing"
+            text = f"sensor '{visible[0].name}' sees visuals; give Suite the argument visuals"
             raise ModelError(Finding("no-visuals", text, "error", "visuals"))
         shapes = self._visuals(m) if visible and self._visuals is not None else None
         return {

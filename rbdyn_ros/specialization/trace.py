@@ -26,7 +26,7 @@ from rbdyn_ros.specialization.symbolic import (
 MAX_RUNS = 32
 
 TOO_MANY = (
-    f"its branches on unknown numbers have more than {MAX_RUNS} ways; np.where, np.clip, "
+    f"its branches on unknown numbers have more than {MAX_RUNS} outcomes; np.where, np.clip, "
     "np.minimum and np.maximum choose without a branch"
 )
 

@@ -56,7 +56,7 @@ class LeftOut:
         self.findings.append(Finding("written-otherwise", f"{element}: {text}", "note", element))
 
     def joint(self, joint: Joint, said: Collection[str]) -> None:
-        """Record the properties and limits of a joint whose names are not in `said`."""
+        """Record the properties and limits of a joint, except those named in `said` (written)."""
         owner = f"joint {quote(joint.name)}"
         plain = Joint("", "", "", "")
         for name in PROPERTIES:
@@ -68,7 +68,7 @@ class LeftOut:
                 self.add(owner, f"its limit of {name}")
 
     def surface(self, owner: str, surface: Surface, said: Collection[str]) -> None:
-        """Record properties of a surface that differ from the default and are not in `said`."""
+        """Record the properties of a surface that are not default, except those in `said`."""
         for each in fields(Surface):
             name = each.name
             if name not in said and getattr(surface, name) != getattr(Surface(), name):
@@ -91,7 +91,7 @@ class LeftOut:
         self.add(f"pair {quote(pair.first)}, {quote(pair.second)}", "it", why)
 
     def parts(self, description: Description, *names: str) -> None:
-        """Record all parts in some fields of a description, its sensors, and its gravity."""
+        """Record gravity and sensors of a description, and all parts in the fields `names`."""
         if description.gravity is not None:
             x, y, z = description.gravity
             self.add(f"robot {quote(description.name)}", f"its gravity {x:g} {y:g} {z:g} m/s^2")

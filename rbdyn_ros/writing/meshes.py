@@ -62,11 +62,10 @@ class MeshFolder:
     def words_of(
         self, name: str, shape: AnyShape | TriangleMesh
     ) -> tuple[str, dict[str, str]] | None:
-        """Return the tag of a shape and the words of URDF and SDF for its sizes.
+        """Return the tag of a shape, and its sizes as text by their names in URDF and SDF.
 
-        `name` is the name of a mesh file for the shape.
-
-        The file of a mesh is its `uri`. Return None if there is no mesh for the shape.
+        `name` names the file of a hull. The file of a mesh is its `uri`. Return None if there is
+        no mesh for the shape.
         """
         if isinstance(shape, _Meshed):
             if (file := self.file_of(name, shape)) is None:

@@ -246,7 +246,7 @@ def _mimic(equalities: ET.Element, joint: Joint, left: LeftOut) -> None:
     mimic = joint.mimic
     poly = words(mimic.offset, mimic.ratio, 0.0, 0.0, 0.0)
     ET.SubElement(equalities, "joint", joint1=joint.name, joint2=mimic.joint, polycoef=poly)
-    left.note(f"joint {quote(joint.name)}", "MuJoCo lets it follow by a force, not exactly")
+    left.note(f"joint {quote(joint.name)}", "MuJoCo couples it to its leader by a force only")
 
 
 #: Distance of the two points of a hinge that closes a loop [m].
@@ -315,7 +315,7 @@ def _spring(tendons: ET.Element, bodies: dict[str, ET.Element], spring: Spring) 
 
 
 def _keyframes(root: ET.Element, robot: WrittenRobot) -> None:
-    """Write the named poses; joints without a position stand where the robot starts."""
+    """Write the named poses, and `start` if joints have one; other joints are at their start."""
     key = ET.SubElement(root, "keyframe")
     starts = any(joint.start for joint in robot.joints if joint.type != "floating")
     states = robot.description.states

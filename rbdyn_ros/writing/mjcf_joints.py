@@ -49,7 +49,7 @@ def add_joints(body: ET.Element, joint: Joint, in_world: bool, left: LeftOut) ->
         _passive(part, joint, ())
         if joint.child_origin.quat != IN_PLACE.quat:
             owner = f"joint {quote(joint.name)}"
-            left.note(owner, "the quaternion of MuJoCo is in the axes of the link")
+            left.note(owner, "MuJoCo's quaternion is in the axes of the link, not of the joint")
         limit = joint.limit or (joint.limits[0] if joint.limits else Limit())
         if math.isfinite(limit.upper):
             part.set("range", words(0.0, limit.upper))

@@ -153,7 +153,7 @@ def add_obstacles(
 def _height_field(
     geom: ET.Element, assets: ET.Element, name: str, shape: HeightField, at: Pose, left: LeftOut
 ) -> Pose:
-    """Add the asset of a height field; return the pose of its lowest height."""
+    """Add the asset of a height field; return the pose of the plane at its lowest height."""
     heights = np.array(shape.heights)
     lowest, highest = float(heights.min()), float(heights.max())
     rows, columns = heights.shape

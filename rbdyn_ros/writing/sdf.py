@@ -240,7 +240,7 @@ def _obstacle(
     owner = f"obstacle {quote(obstacle.name)}"
     shape = obstacle.shape
     if isinstance(shape, HeightField):
-        left.add(owner, "it", "SDF reads heights from a picture")
+        left.add(owner, "it", "SDF reads heights only from an image")
         return
     if any(obstacle.velocity):
         left.add(owner, "the velocity of its surface")

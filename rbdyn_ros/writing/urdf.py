@@ -184,7 +184,7 @@ def _type(joint: Joint) -> str:
 
 
 def _joint_frame(root: ET.Element, joint: Joint, frame: str, left: LeftOut) -> None:
-    """Fix the child to an additional link in the joint frame, as both frames coincide in URDF."""
+    """Add a link in the joint frame, and fix the child to it: URDF has no other child origin."""
     ET.SubElement(root, "link", name=frame)
     part = ET.SubElement(root, "joint", name=f"{joint.name}_fixed", type="fixed")
     _ends(part, frame, joint.child, inverse(joint.child_origin))

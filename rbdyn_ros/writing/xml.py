@@ -12,7 +12,7 @@ from rbdyn_ros.description.parts.types import Inertial
 
 #: The number for no limit in an SDF. A URDF has no such number; there this is a very high limit.
 UNLIMITED = 1e16
-#: The inertial of a link that needs an inertial but has no inertial.
+#: The inertial that a link gets if it has none but the format needs one.
 LIGHT = Inertial(1e-6, inertia=(1e-9, 1e-9, 1e-9, 0.0, 0.0, 0.0))
 
 

@@ -6,7 +6,8 @@ import pytest
 #: For each test the number of cases of which `make test` runs one.
 ONE_IN = {
     # random arms, whose cases have the same assertion
-    "identification/test_real_imperfections.py::test_standard_deviations_match_the_real_errors": 16,
+    "identification/test_real_imperfections.py::"
+    "test_standard_deviations_match_the_real_errors": 16,
     "identification/test_drive_gains.py::test_gains_are_within_three_standard_deviations": 20,
     # robots of example-robot-data, most of which have similar trees
     "specialization/test_traced_robots.py::test_traced_functions_equal_the_engine": 8,

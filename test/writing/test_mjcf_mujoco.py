@@ -67,7 +67,7 @@ def test_ball_joints_agree_in_mujoco(tmp_path):
     compare(rb.build(tree), mm, 2, tree.name)
     turned = trees.auto_tree(1, kinds=("spherical",), offsets=1.0)
     (finding,), _ = written(turned, tmp_path)
-    assert "the quaternion of MuJoCo is in the axes of the link" in str(finding)
+    assert "MuJoCo's quaternion is in the axes of the link" in str(finding)
 
 
 STACKED = """<mujoco><worldbody><body name="leg" pos="0 0 1" euler="10 20 30">

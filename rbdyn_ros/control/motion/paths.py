@@ -127,7 +127,7 @@ class Path:
 def _checked_times(times: ArrayLike) -> Array:
     values = finite("times of a path", times, None)
     if values.ndim != 1 or len(values) == 0:
-        text = f"times of a path have the shape {values.shape}; allowed is (p,), p >= 1"
+        text = f"times of a path have the shape {values.shape}; allowed is (p,) with p > 0"
         raise bad_argument("times", text)
     late = np.flatnonzero(~(values[1:] > values[:-1]))
     if late.size:
@@ -144,7 +144,7 @@ def _nodes(p: int, places: ArrayLike, rates: dict[str, ArrayLike | None]) -> Arr
     """
     positions = finite("positions of a path", places, None)
     if positions.ndim != 2 or len(positions) != p or positions.shape[1] == 0:
-        text = f"positions of a path of {p} times have the shape {positions.shape}, not ({p}, n)"
+        text = f"positions of a path of {p} times have the shape {positions.shape}, not ({p}, n>0)"
         raise bad_argument("positions", text)
     nodes = np.zeros((3, *positions.shape))
     nodes[0] = positions
@@ -153,7 +153,7 @@ def _nodes(p: int, places: ArrayLike, rates: dict[str, ArrayLike | None]) -> Arr
             continue
         values = finite(f"{name} of a path", value, None)
         if values.shape != positions.shape:
-            text = f"{name} of a path have the shape {values.shape}, positions {positions.shape}"
+            text = f"{name} of a path have shape {values.shape}, but positions {positions.shape}"
             raise bad_argument(name, text)
         row[:] = values
     nodes.flags.writeable = False
@@ -169,6 +169,6 @@ def _checked_order(order: object, velocities: bool, accelerations: bool) -> int:
     degree = int(finite("the order of a path", order, allowed="1, 3 or 5", element=""))
     if degree != order or degree not in ORDERS or degree > highest:
         allowed = ", ".join(str(known) for known in ORDERS if known <= highest)
-        text = f"the order of a path is {order!r}; allowed with the derivatives given is {allowed}"
+        text = f"the order of a path is {order!r}; the given derivatives allow {allowed}"
         raise bad_argument("order", text)
     return degree

@@ -196,7 +196,7 @@ def _limits_of(m: Model, joints: Sequence[str] | None, n: int) -> Iterable[Limit
     def why_not(name: str) -> str:
         j = m.jnt_names.index(name)
         single = m.jnt_dofnum[j] == 1 and m.jnt_class[j] == JointClass.FREE
-        return "" if single else "does not move along one coordinate of its own"
+        return "" if single else "is not an independent joint with one coordinate"
 
     names = chosen(names, m.jnt_names, "joint", why_not)
     if len(names) != n:
@@ -223,5 +223,5 @@ def _own_limit(name: str, joints: Sequence[str], values: Array) -> Array:
     usable = (values > 0.0) & ((name == "jerk") | np.isfinite(values))
     for k in np.flatnonzero(~usable)[:1]:
         has = f"no {name} limit" if values[k] > 0.0 else f"a {name} limit of 0"
-        raise bad_argument(name, f"joint '{joints[k]}' has {has}; pass {name}")
+        raise bad_argument(name, f"joint '{joints[k]}' has {has}; pass the argument {name}")
     return values

@@ -324,7 +324,7 @@ def _of_mechanism(file: RobotFile) -> Appearance:
 
 
 def _of_scene(path: Path, package_dirs: Sequence[str | Path]) -> Appearance:
-    """Return the appearance of the robots of a scene, and its objects by their shapes."""
+    """Return the appearance of a scene: of its robots, and of its objects by their shapes."""
     audit = OnlyWarnings()
     parts = read_parts(path, audit, package_dirs)
     looks = []

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Check the arguments of a builder before anything is built."""
+"""Check arguments of a builder before anything is built; `what` names one in messages."""
 
 from rbdyn_ros.checks.numbers import finite
 from rbdyn_ros.description.parts.bounds import BOUNDS

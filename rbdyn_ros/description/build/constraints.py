@@ -64,14 +64,14 @@ class ConstraintBuilder:
             points: in their order along the band, each a body and a point in the body frame [m].
             length: length of the whole band [m].
             closed: whether the band returns to the first point.
-            radius: radius of equal disks around these points that a closed band goes around [m].
+            radius: radius of equal disks at these points, inside a closed band [m]; 0: no disks.
 
         Raises:
             ParameterError: an argument has the wrong type or a value that is not allowed.
         """
         allowed = "a sequence of pairs (body, point)"
         if not isinstance(points, Iterable) or isinstance(points, str | Mapping):
-            raise not_allowed(f"the points of the band {band!r}", points, allowed)
+            raise not_allowed(f"the list of points of the band {band!r}", points, allowed)
         corners = list(points)
         for corner in corners:
             if not isinstance(corner, tuple | list) or len(corner) != 2:
@@ -103,7 +103,7 @@ class ConstraintBuilder:
         if isinstance(terms, Mapping):
             triples = [(joint, 0, factor) for joint, factor in terms.items()]
         elif not isinstance(terms, Iterable):
-            raise not_allowed(f"the terms of the gear {gear!r}", terms, allowed)
+            raise not_allowed(f"the argument terms of the gear {gear!r}", terms, allowed)
         shares = tuple(_term(gear, term) for term in triples)
         called = name("the name of a gear", gear)
         self._constraints.append(Gear(called, shares, number("the offset", offset)))

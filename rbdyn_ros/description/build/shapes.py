@@ -213,7 +213,7 @@ def combine(*inertials: Inertial) -> Inertial:
         ParameterError: no inertial is given.
     """
     if not inertials:
-        raise not_allowed("the argument of combine", inertials, "at least one Inertial")
+        raise not_allowed("the list of inertials to combine", inertials, "at least one Inertial")
     return total(inertials)
 
 

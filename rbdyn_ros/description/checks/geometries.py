@@ -19,7 +19,7 @@ from rbdyn_ros.errors import counted, exactly, listing, quote, shown
 
 #: Maximum number of corners of a geometry made in Python; meshes have far fewer (hulls.py).
 MOST_POINTS = 10_000
-#: Largest number of heights of a height field: contact_key can number their triangles.
+#: Largest number of heights of a height field, so that contact_key can number the triangles.
 MOST_HEIGHTS = 1 << 20
 _FORCE = "force coefficient"
 #: Largest contype and conaffinity.

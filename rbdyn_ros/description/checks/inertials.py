@@ -18,7 +18,7 @@ _IN_SIX = [0, 3, 4, 3, 1, 5, 4, 5, 2]
 _ROWS, _COLUMNS = [0, 1, 2, 0, 0, 1], [0, 1, 2, 1, 2, 2]
 
 #: The allowed principal moments, for messages.
-INERTIA_ALLOWED = "none below 0, and none above the sum of the other two"
+INERTIA_ALLOWED = "moments of 0 or more, each at most the sum of the other two"
 
 
 def as_matrix(six: NDArray[np.float64]) -> NDArray[np.float64]:

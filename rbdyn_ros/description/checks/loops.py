@@ -24,7 +24,7 @@ from rbdyn_ros.description.parts.spanning import rigid_groups, span
 from rbdyn_ros.description.parts.types import Description, Gear, Inertial, Joint, Limit, Link
 from rbdyn_ros.errors import listing, quote
 
-#: The loss of a joint without a coordinate: nothing, its start or actuator, or a property.
+#: What a joint loses without a coordinate: nothing, its start or actuator, or a property.
 NOTHING, LITTLE, MUCH = range(3)
 
 #: A moment of inertia below this part of the largest moment counts as zero.
@@ -97,7 +97,7 @@ def _loss(joint: Joint, needed: Collection[str]) -> int:
 
 
 def _released(description: Description, losses: Mapping[str, int]) -> Description:
-    """Return the description; unset closes_loop of every joint that has properties."""
+    """Return the description without closes_loop at joints whose loss, see _loss, is MUCH."""
     lost = {j.name for j in description.joints if j.closes_loop and losses[j.name] == MUCH}
     if not lost:
         return description
@@ -148,7 +148,7 @@ class _Body:
     """A rigid body of a loop, and the joint of the loop that a split takes away from it.
 
     Attributes:
-        link: the link of the body that the joint is at.
+        link: the link of the body to which the joint is attached.
         frames: frames of its links, in the frame of `link`.
         inertial: inertial of the whole body, in the frame of `link`; None without mass.
     """

@@ -73,7 +73,7 @@ def _audit_mimic(
     if leader.type not in single:
         code = "mimic-fixed" if leader.type == "fixed" else "mimic-type"
         what = f"it mimics the joint {quote(target)}, which is {leader.type}"
-        at.error(code, f"{what}; it must be one of {allowed}", found=target, allowed=allowed)
+        at.error(code, f"{what}; a leader must be one of {allowed}", found=target, allowed=allowed)
         return without
     return joint
 

@@ -81,7 +81,7 @@ def _audit_trajectory(motion: Trajectory, count: int, at: Subject) -> Trajectory
         return wrong(f"needs two samples at least, got {len(times)}", "two samples or more")
     if len(rows) != len(times):
         return wrong(
-            f"has {counted(len(times), 'time')} and {counted(len(rows), 'position')}",
+            f"has {counted(len(times), 'time')} but {counted(len(rows), 'position')}",
             "one row per time",
         )
     for number, row in enumerate(rows, start=1):
@@ -93,7 +93,7 @@ def _audit_trajectory(motion: Trajectory, count: int, at: Subject) -> Trajectory
     late = next((i for i in range(1, len(times)) if times[i] <= times[i - 1]), None)
     if late is not None:
         before, after = apart(times[late - 1], times[late])
-        return wrong(f"has time {after} after time {before}", "ascending times")
+        return wrong(f"has time {after} after time {before}; times must ascend", "ascending times")
     steps = [after - before for before, after in itertools.pairwise(times)]
     ranges = {
         "times of its trajectory": (times, "time"),

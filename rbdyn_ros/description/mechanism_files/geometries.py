@@ -164,7 +164,7 @@ def surface_of(given: Mapping[str, Any]) -> Surface:
 
 
 def shape_of(given: Given, meshes: Meshes) -> Shape | None:
-    """Return the only shape in a table without errors, or None after an error."""
+    """Return the one shape that a table gives, or None if the table has an error."""
     kind = next(name for name in names(SHAPES) if name in given)
     value: Any = given[kind]
     if kind == "points":
@@ -176,7 +176,7 @@ def shape_of(given: Given, meshes: Meshes) -> Shape | None:
 
 
 def _world_shape(given: Given, folder: Path | None, meshes: Meshes) -> WorldShape | None:
-    """Return the only shape in a table without errors, or None after an error."""
+    """Return the one shape that a table gives, or None if the table has an error."""
     if "plane" in given:
         return Plane()
     if "height_field" in given:

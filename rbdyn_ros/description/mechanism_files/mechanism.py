@@ -265,7 +265,7 @@ def _at_line(finding: Finding, file: str, line: int) -> Finding:
 
 
 def _keep(robot: Description, top: Given, audit: Audit) -> None:
-    """Add the findings of the robot file; the mechanism does not repeat them."""
+    """Put the robot file's findings first, except those of replaced links; drop repetitions."""
     replaced = {f"link {quote(name)}" for name in section(top, "links").lines}
     kept = [finding for finding in robot.findings if finding.element not in replaced]
     known = {(finding.code, finding.element) for finding in kept}

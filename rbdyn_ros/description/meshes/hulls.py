@@ -76,7 +76,7 @@ def hull_with_edges(points: Array) -> tuple[Array, list[list[int]]]:
 
 
 def hull_moments(points: Array) -> tuple[float, Array, Array]:
-    """Return volume, centroid (3,) and second moments (3, 3) about it of a convex hull.
+    """Return volume, centroid (3,) and second moments about the centroid (3, 3) of a hull.
 
     Raises:
         NoHullError: the points are in a plane, or too extreme.

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Read mesh files as parts of a scene, and as convex hulls.
 
-Files are untrusted: of the files that they refer to, only materials are opened, if wanted.
+Files are untrusted: of the files that they refer to, at most materials are opened.
 """
 
 import contextlib
@@ -160,7 +160,7 @@ class Meshes:
             at.warn("odd-mesh", f"the mesh {quote(name, 200)} {flaw}", found=name)
 
     def read_convex(self, name: str, scale: Vec3, at: Subject) -> tuple[Points, ...] | None:
-        """Return the convex parts of a mesh if wanted, else its hull, or None after an error.
+        """Return the convex parts of a mesh with `decompose`, else its hull; None after an error.
 
         Arguments as for `read`. If not strict, the hull replaces a flat or open mesh.
         """
@@ -298,7 +298,7 @@ def joined(parts: Sequence[MeshPart]) -> tuple[Array, Ints]:
 
 
 def parts_of(parts: Sequence[MeshPart], only: Only) -> list[MeshPart]:
-    """Return the parts of a mesh that are used, with their centre at the origin if wanted.
+    """Return the parts that `only` names, with their centre at the origin if it says so.
 
     Raises:
         UnusableMeshError: no part has the name.

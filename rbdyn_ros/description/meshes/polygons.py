@@ -64,7 +64,7 @@ def _of_quad(corners: Array) -> Sequence[Sequence[int]]:
 
 
 def _ears(corners: Array) -> Iterator[Sequence[int]]:
-    """Yield the triangles of a polygon: ears are clipped in the plane where it is largest."""
+    """Yield the triangles of a polygon: clip its ears in a coordinate plane, see _axes."""
     flat = corners[:, _axes(corners)]
     left, guess, tries = list(range(len(corners))), 0, len(corners)
     while len(left) > 3 and tries > 0:

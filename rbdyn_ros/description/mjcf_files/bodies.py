@@ -27,7 +27,7 @@ class MjcfBody:
 
     Attributes:
         name: name of its link.
-        parent: None for the world.
+        parent: the parent body; None for the world.
         place: pose in the world, before a joint moves.
         moves: whether it has joints of its own.
         item: Item of its element.
@@ -59,7 +59,7 @@ class BodyTree:
 
     Attributes:
         bodies: by name; the world is first.
-        joints: to links, and to sites last.
+        joints: the joints of links, then the fixed joints of sites.
         between: links without mass between the joints of one body.
         sites: by name: the body of the site, and the pose of the site in the body.
     """

@@ -15,7 +15,7 @@ from rbdyn_ros.description.parts.types import WORLD, Gear, GearTerm, Joint, Mimi
 from rbdyn_ros.errors import quote
 
 _LEFT_OUT = "it is left out"
-#: Joints that tendons and couplings may name.
+#: Types of joints that tendons and couplings may name.
 _FLAT = ("revolute", "continuous", "prismatic")
 #: Attributes by which a fixed tendon does more than transmit actuator forces; they are not read.
 _FORCES = ("stiffness", "damping", "frictionloss", "armature", "actuatorfrcrange")

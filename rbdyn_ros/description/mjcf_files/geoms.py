@@ -93,7 +93,7 @@ class Geom:
     def shape(self, meshes: MeshShapes, *, stands: bool = False) -> tuple[Shape, ...]:
         """Return its shapes, as a mesh may have several, or no shapes after an error.
 
-        An sdf that stands in the world has the triangles of its mesh, any other sdf has the hull.
+        A geom of type sdf that is fixed in the world has the mesh triangles, others the hull.
         """
         if self.kind == "mesh":
             return () if self.mesh is None else meshes.convex(self.mesh, self.item)

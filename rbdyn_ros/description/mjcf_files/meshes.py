@@ -196,7 +196,7 @@ class MeshShapes:
             return asset.vertices * scale, asset.faces
         vertices, triangles = joined(read_parts(self._files.find(asset.file), as_mujoco=True))
         if len(triangles) > MOST_TRIANGLES:
-            message = f"has {len(triangles)} triangles; allowed are {MOST_TRIANGLES}"
+            message = f"has {len(triangles)} triangles; allowed are at most {MOST_TRIANGLES}"
             raise UnusableMeshError(
                 "mesh-too-large", f"{message}: simplify it, or give an inertia"
             )

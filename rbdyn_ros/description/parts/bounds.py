@@ -18,13 +18,13 @@ OUT_OF_RANGE = "out-of-range"
 
 
 class Bound(NamedTuple):
-    """The allowed sizes of a number; its sign is audited elsewhere.
+    """The allowed absolute values of a number; its sign is audited elsewhere.
 
     Attributes:
-        high: the largest size.
+        high: the largest absolute value.
         unit: unit of the number; may be empty.
         reason: why no robot needs more.
-        low: the smallest size of a number that is not 0.
+        low: the smallest absolute value of a number that is not 0.
     """
 
     high: float
@@ -37,7 +37,7 @@ class Bound(NamedTuple):
         """The range in words."""
         unit = f" {self.unit}" if self.unit else ""
         if self.low > 0.0:
-            return f"sizes from {self.low:g} to {self.high:g}{unit}"
+            return f"absolute values from {self.low:g} to {self.high:g}{unit}"
         return f"numbers from {-self.high:g} to {self.high:g}{unit}"
 
 
@@ -55,9 +55,7 @@ BOUNDS = {
     "coordinate": Bound(1e9, "rad or m", "the range of a position"),
     "gravity": Bound(1e6, "m/s^2", "the sun has 274; a centrifuge 1e5"),
     "direction": Bound(1e6, "", "only the direction of a vector matters"),
-    "force coefficient": Bound(
-        1e12, "N m and N, per rad, m, rad/s or m/s", "a steel beam has 1e9 N/m"
-    ),
+    "force coefficient": Bound(1e12, "in SI units", "a steel beam has 1e9 N/m"),
     "armature": Bound(1e12, "kg m^2 or kg", "the range of a mass; a rotor has 1e-9 kg m^2", 1e-30),
     "actuator": Bound(
         1e9, "in SI units", "a large generator has 1e7 N m; a small winding 1e-7 H", 1e-12

@@ -117,7 +117,7 @@ def read_arm_scene(path: str, package_dirs: Sequence[str | Path] = ()) -> ArmSce
 
 
 def _check_distances(path: str, obstacles: Sequence[Obstacle], of: str = "") -> None:
-    """Raise ParameterError if the distance to an obstacle is not known: to a height field."""
+    """Raise ParameterError for a height field; `of` says in the message where it comes from."""
     for terrain in (one.name for one in obstacles if isinstance(one.shape, HeightField)):
         which = f"the obstacle {quote(terrain)}{of}"
         text = f"{which} is a height field, and the controller cannot compute distances to height "

@@ -86,7 +86,7 @@ def _links(group: SdfGroup) -> list[str]:
 
 
 def _obstacles(group: SdfGroup, audit: Audit) -> list[Obstacle]:
-    """Return the shapes of a static model that obstacles can have."""
+    """Return the shapes of a static model that can be obstacles."""
     own = group.description
     solids = [geom for geom in own.geometries if isinstance(geom.shape, Box | Sphere)]
     for geom in solids:

@@ -61,7 +61,7 @@ def without_free_root(found: Description) -> Description:
 
 
 def _empty_links(found: Description) -> set[str]:
-    """Return links without mass, shapes and children that are fixed in the world, as sites are."""
+    """Return the links fixed in the world that have no mass, shape or child, such as sites."""
     used = {joint.parent for joint in found.joints} | {one.link for one in found.geometries}
     used |= {joint.child for joint in found.joints if joint.closes_loop}
     used |= {name for sensor in found.sensors for name in (sensor.link, sensor.frame)}
@@ -93,8 +93,8 @@ def stands(found: Description, acts: bool) -> bool:
         acts: whether its joints keep their actuators.
 
     Raises:
-        DescriptionError: it neither stands nor floats as a whole, or it stands and its shapes are
-            neither one obstacle nor a robot.
+        DescriptionError: it is neither fixed nor free as a whole, or it is fixed and its shapes
+            are neither one obstacle nor a robot.
     """
     if root_of(found) != WORLD:
         return False

@@ -124,7 +124,7 @@ class Pruner:
         return sound
 
     def bounds(self, joint: Element, owner: str) -> None:
-        """Audit the position limits, which newer versions require."""
+        """Audit the position limits of a joint, which newer versions of URDF require."""
         limit = joint.find("limit")
         if limit is None or joint.get("type") not in LIMITED_TYPES:
             return

@@ -113,7 +113,7 @@ class VendorParts:
             robot = replace(robot, self_collision=False)
             self._apart = {}
         elif len(links) * len(self._apart) > _MOST_PAIRS:
-            text = f"more than {_MOST_PAIRS} pairs of its links do not touch; here they touch"
+            text = f"<gazebo> excludes more than {_MOST_PAIRS} pairs of its links; here they touch"
             self._file.audit.add("warning", "not-used", f"robot {quote(robot.name)}", None, text)
             self._apart = {}
         pairs = [

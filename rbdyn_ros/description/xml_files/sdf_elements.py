@@ -111,7 +111,7 @@ class SdfElement:
         self.subject.repair(code, message, repaired, **of)
 
     def note(self, code: str, message: str, severity: Any = "note", **of: str) -> None:
-        """Add a note about this element."""
+        """Add a note, or a finding of another severity, about this element."""
         self.audit.add(severity, code, self.owner, self.element.line, message, **of)
 
     def put_back(self) -> None:

@@ -71,12 +71,12 @@ class SensorEntries:
             owner: the element.
             link: the name of the link.
             pose: returns the pose of a sensor in the link.
-            alone: whether no joint has the element, too.
+            alone: whether the element belongs to the link alone, not also to a joint.
         """
         for part, kind in _known(owner):
             if kind.type == "force_torque":
                 if alone:
-                    text = "a force/torque sensor belongs into a joint; it is left out"
+                    text = "a force/torque sensor belongs in a joint; it is left out"
                     part.note("not-used", text, "warning")
                 continue
             at = pose(part)
@@ -105,12 +105,12 @@ class SensorEntries:
             child: the link that it moves.
             parent: the link that carries it.
             pose: returns the pose of a sensor in the child link.
-            alone: whether no link has the element, too.
+            alone: whether the element belongs to the joint alone, not also to a link.
         """
         for part, kind in _known(owner):
             if kind.type != "force_torque":
                 if alone:
-                    text = f"a sensor of type {quote(part.attribute('type'))} belongs into a link"
+                    text = f"a sensor of type {quote(part.attribute('type'))} belongs in a link"
                     part.note("not-used", f"{text}; it is left out", "warning")
                 continue
             frame = _choice(part, "frame", ("child", "parent", "sensor"))

@@ -408,7 +408,7 @@ class List(Kind):
 
 @dataclass(frozen=True)
 class Either(Kind):
-    """A scalar, a list or a table, each of its own kind; None if it is not allowed."""
+    """A scalar, a list or a table, each with its kind; None: such a value is not allowed."""
 
     scalar: Kind | None = None
     items: Kind | None = None

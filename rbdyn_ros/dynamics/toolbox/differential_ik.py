@@ -38,8 +38,8 @@ NOT_CLOSED = (
     "are closed, see rb.assemble"
 )
 TOO_DIFFERENT = (
-    "the weights, velocities and the damping differ too much in size for the precision of a "
-    "computer; choose weights nearer to 1"
+    "the weights, velocities and the damping differ too much in size for double "
+    "precision; choose weights nearer to 1"
 )
 
 

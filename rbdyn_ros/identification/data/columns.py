@@ -222,7 +222,7 @@ def _found(arrays: dict[str, Array], place: Any, n: int, path: Path, key: str) -
         text = f"{key} names {quote(place)}{did_you_mean(place, arrays)}; the file {has}"
         raise recording_error("no-column", text, str(path))
     if "" not in arrays:
-        text = f"{key} is a column, but the file has named arrays: {', '.join(list(arrays)[:12])}"
+        text = f"{key} is a column number, but the file has arrays: {', '.join(list(arrays)[:12])}"
         raise recording_error("no-column", text, str(path))
     table = arrays[""]
     if max(columns) >= table.shape[1]:

@@ -155,7 +155,7 @@ def _check_steady(samples: Samples, speed: Array) -> None:
         k, j = jumps[0]
         text = (
             f"the position of joint {quote(samples.names[j])} jumps by {steps[k, j]:.4g} at "
-            f"{samples.time[k]:.3f} s"
+            f"{samples.time[k]:.3f} s, more than it can move between two samples"
         )
         raise recording_error("position-jumps", text)
 

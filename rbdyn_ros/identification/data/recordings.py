@@ -148,13 +148,13 @@ def _at(
     if growing:
         inside = (stamps >= stamps_there[0]) & (stamps <= stamps_there[-1])
     if not inside.any():
-        text = f"'{topic}' has no {what} of the joints at the time of the states"
+        text = f"topic '{topic}' has no {what} of the joints at the time of the states"
         raise recording_error(f"no-{what}", text, source)
     # subtract first: nanoseconds since 1970 exceed the precision of a double
     time, times = (seconds(some, stamps[0]) for some in (stamps[inside], stamps_there))
     first, last = np.searchsorted(times, time[[0, -1]])
     used = slice(max(first - 1, 0), last + 1)
-    check_gaps(times[used], f"'{topic}' has no {what} of the joints", source)
+    check_gaps(times[used], f"topic '{topic}' has no {what} of the joints", source)
     return inside, np.stack([np.interp(time, times, column) for column in columns.T], axis=1)
 
 

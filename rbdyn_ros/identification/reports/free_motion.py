@@ -82,7 +82,7 @@ def _check(m: Model, run: RecordedRun) -> None:
     if m.nq != m.nv or run.m.nq != run.m.nv or dof_names(m) != dof_names(run.m):
         text = (
             f"free simulation needs the recorded joints, each with one coordinate: "
-            f"{', '.join(dof_names(run.m)[:8])}; '{m.name}' has {', '.join(dof_names(m)[:8])}"
+            f"{', '.join(dof_names(run.m)[:8])}; '{m.name}' moves {', '.join(dof_names(m)[:8])}"
         )
         raise ModelError(Finding("other-joints", text, "error", m.name))
     if not np.isfinite(run.effort).all():

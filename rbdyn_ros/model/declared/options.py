@@ -133,8 +133,8 @@ class Options:
         )
         if self._is_delayed and found != self.timestep:
             text = (
-                f"opt.timestep cannot become {found:g} for this Model: delays of its actuators "
-                "count timesteps; set it before rb.with_actuators"
+                f"opt.timestep cannot become {found:g} for this Model: its actuator delays are "
+                "counted in timesteps; set the timestep before rb.with_actuators"
             )
             raise ParameterError(Finding("option-timestep", text, "error", "timestep"))
         self._timestep[()] = found

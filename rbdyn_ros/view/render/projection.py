@@ -62,7 +62,7 @@ def looking(eye: object, target: object) -> Place:
     forward: Array = end - start
     length = float(np.linalg.norm(forward))
     if length == 0.0:
-        raise bad_argument("target", "eye and target are one point; allowed are two points")
+        raise bad_argument("target", "eye and target are the same point; give two points")
     forward = forward / length
     right = np.cross(forward, (0.0, 0.0, 1.0))
     if np.linalg.norm(right) < 1e-9:  # in a view straight up or down, y is up in the picture

@@ -71,7 +71,7 @@ class TrajectoryParser:
         """
         points, names = message.points, message.joint_names
         if len(points) > MOST_POINTS:
-            raise refusal(f"it has {len(points)} points; at most {MOST_POINTS} are allowed")
+            raise refusal(f"{len(points)} points are given; at most {MOST_POINTS} are allowed")
         _check_finite(points, names)
         if points or names:
             self._commands.check_joints(names)
@@ -128,12 +128,12 @@ class TrajectoryParser:
         left = times + (start - now_ns) >= 0
         if start - now_ns > LONGEST_WAIT * NANOSECONDS:
             raise refusal(
-                f"it starts at {seconds(start)} s, but the time is {seconds(now_ns)} s now; if "
+                f"the start is at {seconds(start)} s, but the time is {seconds(now_ns)} s now; if "
                 "the sender uses another clock, set its use_sim_time, or stamp 0 to start at once"
             )
         if not left.any():
             end = seconds(start + int(times[-1]))
-            raise refusal(f"it ended at {end} s; the time is {seconds(now_ns)} s now")
+            raise refusal(f"the trajectory ended at {end} s; the time is {seconds(now_ns)} s now")
         zeros = np.zeros((int(left.sum()), len(names)))
         velocity, acceleration = numbers.velocity, numbers.acceleration
         return TrajectoryOrder(
@@ -190,7 +190,7 @@ def _check_times(times: Ints) -> None:
     if times[0] < 0:
         raise refusal(f"points[0] is at {seconds(int(times[0]))} s; the earliest time is 0")
     if times[-1] > LONGEST * NANOSECONDS:
-        raise refusal(f"it takes {seconds(int(times[-1]))} s; at most {LONGEST} s are allowed")
+        raise refusal(f"the trajectory takes {seconds(int(times[-1]))} s, more than {LONGEST} s")
     for (at,) in _first(np.diff(times) <= 0):
         raise refusal(
             f"points[{at + 1}] is at {seconds(int(times[at + 1]))} s, which is not later than "

@@ -69,7 +69,7 @@ def region_of(bounds: Any) -> Region | None:
     points = np.array([(p.x, p.y, p.z) for p in bounds.points], np.float64).reshape(-1, 3)
     if bounds.type == bounds.TYPE_EMPTY:
         return None
-    check_magnitude("a point", points.ravel().tolist(), LARGEST_STATE)
+    check_magnitude("the coordinates", points.ravel().tolist(), LARGEST_STATE)
     if bounds.type == bounds.TYPE_SPHERE:
         _check_number(points, 2, 2, "a sphere", "its centre and a point whose x is the radius")
         if not points[1, 0] > 0.0:

@@ -162,7 +162,7 @@ class World:
         """
         fixed = self.obstacle(name)
         if fixed and isinstance(fixed.shape, Plane):
-            raise refusal("it is an infinite plane, so it has no bounds")
+            raise refusal("an infinite plane has no bounds")
         parts = (
             [PlacedShape(fixed.shape)] if fixed else places.parts(self.loose, name, self._owners)
         )

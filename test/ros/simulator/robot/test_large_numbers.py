@@ -28,13 +28,13 @@ def description():
 
 @pytest.mark.parametrize("numbers", [(1e6,), (0.0, -1e6), ()])
 def test_numbers_up_to_the_limit_are_allowed(numbers):
-    check_magnitude("it", numbers, 1e6)
+    check_magnitude("the twist", numbers, 1e6)
 
 
 @pytest.mark.parametrize("numbers", [(1.1e6,), (0, -1e160), (np.nan,), (2e6, -np.inf)])
 def test_check_magnitude_refuses_numbers_above_the_limit(numbers):
     with refused(rb.RbdynError, "request"):
-        check_magnitude("it", numbers, 1e6)
+        check_magnitude("the twist", numbers, 1e6)
 
 
 def test_the_limit_of_a_given_state_equals_the_limit_of_divergence():
