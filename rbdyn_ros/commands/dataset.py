@@ -39,7 +39,7 @@ def add_dataset(commands: Commands) -> None:
         ("--fps", int, "N",
             "frames per second, such as the rate of the cameras", {"required": True}),
         ("--task", str, "TEXT", "what the robot does", {"required": True}),
-        ("--robot", common.ROBOT_FILE, "FILE", "robot, if the recording has none"),
+        ("--robot", common.ROBOT_FILE, "FILE", "robot file, if the recording contains no robot"),
     )  # fmt: skip
     command.add_argument("--name", help="name of the robot, if the recordings have several")
     common.add_import(command)

@@ -20,7 +20,7 @@ def is_ignored() -> bool:
 def end_at_once(status: int = INTERRUPTED, *others: signal.Signals) -> None:
     """Let Ctrl-C and `others` end this process at once. Call it only while no file is open.
 
-    An exception instead could be lost, because imported libraries may catch it.
+    A KeyboardInterrupt would not be safe, because imported libraries may catch it.
     """
     for number in (signal.SIGINT, *others):
         if number == signal.SIGINT or signal.getsignal(number) is not signal.SIG_IGN:
