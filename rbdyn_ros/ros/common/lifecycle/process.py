@@ -134,7 +134,7 @@ class ManagedNode(LifecycleNode):
         name = self.get_fully_qualified_name()
         other = process_of(name)
         if other:
-            text = f"{other} of this machine is {name} too; kill -9 ends it if it hangs"
+            text = f"{other} of this machine also runs a node {name}; kill -9 ends it if it hangs"
             self.get_logger().warning(text)
         self._held = hold(name)
 

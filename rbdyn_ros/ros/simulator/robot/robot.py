@@ -507,7 +507,7 @@ class Robot:
             [Parameter(name, value=value or [""]) for name, value in right.items()]
         )
         if not result.successful:
-            text = f"the parameters of faults do not follow the joints: {result.reason}"
+            text = f"the parameters of faults cannot be fitted to the new joints: {result.reason}"
             self.node.get_logger().warning(text)
             return
         listed = "; ".join(f"{name} is {value} now" for name, value in right.items())
