@@ -102,7 +102,7 @@ static int set(void* c, const unsigned int r[], size_t n, const double x[], size
         const int input = r[k] >= FIRST_TAU && r[k] < FIRST_Q;
         const int start = r[k] >= FIRST_START && r[k] < END;
         if (!input && !start) { return wrong(robot, "only tau and the start can be set"); }
-        if (start && robot->begun) { return wrong(robot, "the start is set before it begins"); }
+        if (start && robot->begun) { return wrong(robot, "the start can only be set before the simulation"); }
         if (!isfinite(x[k])) { return wrong(robot, "a number is not finite"); }
     }
     for (k = 0U; k < n; ++k) {

@@ -20,7 +20,7 @@
 namespace @{namespace}
 {
 
-/// Phases of the arm: those of endings, the start-up test, and an arm that is not commanded.
+/// Phases of the arm: the phases in endings, the start-up test, and an arm without commands.
 enum class Phase : int { running, braking, holding, blind, silent, testing, disarmed };
 static_assert(static_cast<int>(Phase::running) == endings::RUNNING);
 static_assert(static_cast<int>(Phase::silent) == endings::SILENT);
@@ -53,7 +53,7 @@ struct ArmSettings
 struct Verdict
 {
   Fault fault = Fault::none;
-  bool blind = false;  // the state may be wrong
+  bool blind = false;  // whether the state may be wrong
   std::size_t joint = 0;
   double value = 0.0;
   double bound = 0.0;
