@@ -70,9 +70,9 @@ SAFETY = (
             "be lowered", "", 0.0, 1.0, live=True),
         Parameter("position_inset", 0.0, "distance by which the position limits are moved "
             "inwards; can only be raised", "rad or m", 0.0, 10.0, live=True),
-        Parameter("acceleration_limit", ACCELERATION, "largest change of a measured velocity, "
-            "over 5 ms or more; can only be lowered", "rad/s^2 or m/s^2", 0.001, FASTEST_CHANGE,
-            live=True),
+        Parameter("acceleration_limit", ACCELERATION, "largest acceleration, from the change of "
+            "the measured velocity over 5 ms or more; can only be lowered", "rad/s^2 or m/s^2",
+            0.001, FASTEST_CHANGE, live=True),
         Parameter("latency_limit", LATENCY, "largest lag of the states; a larger lag for longer "
             "than state_timeout is a fault, and any lag above state_timeout; can only be lowered",
             "s", 0.001, LONGEST_LAG, live=True),

@@ -283,7 +283,7 @@ class Simulator(RecordedTopics, process.ManagedNode):
                 if self._claims is not None and self._setup is None:
                     robot.foreign.poll(now, self._claims.nodes())
                 if robot.shared_memory is not None:
-                    robot.shared_memory.poll()  # counts commands, before the watch checks them
+                    robot.shared_memory.poll()  # count its commands before the watch checks them
                 for reception in robot.receptions:
                     reception.watch.poll(now)
         if self._started and self._statistics is not None:

@@ -174,7 +174,7 @@ class ManagedNode(LifecycleNode):
         return super().on_shutdown(state)
 
     def allow(self, seconds: float) -> None:
-        """Allow a stopping process this time [s], from now on, until it is killed."""
+        """Let a stopping process end within this time [s] from now on, before it is killed."""
         if isinstance(self.stop, Stop):
             self.stop.allow(seconds)
 

@@ -45,7 +45,7 @@ HEARTBEAT = 1.0
 #: Interval at which Python publishes a state, to notice new subscribers and problems [s].
 LOOK = 0.1
 
-#: Topics other than joints, motors and transforms.
+#: Types of the topics other than joint states, motor states and transforms.
 Other = (
     SensorTopics
     | WrenchMarkers
