@@ -156,7 +156,7 @@ def _notes(found: dict[str, Any], there: list[dict[str, Any]]) -> list[str]:
     if any(peer["name"].startswith("MuJoCo") for peer in there):
         notes.append(_MUJOCO)
     notes += [
-        f"{peer['name']} has nv {peer['nv']}: mimic joints are free there."
+        f"{peer['name']} has nv {peer['nv']}: it moves mimic joints freely."
         for peer in there
         if peer["nv"] != found["nv"]
     ]

@@ -179,7 +179,7 @@ def _in_scene(options: argparse.Namespace) -> "Model":
 
     scene = read_arm_scene(str(options.scene), options.package_dir)
     if is_saved(options.robot):
-        raise refused_scene(scene.path, "a saved Model takes no scene; give the robot's own file")
+        raise refused_scene(scene.path, "--scene needs the robot's own file, not a saved Model")
     plain = common.opened_robot(options, options.robot, contact=False)
     if plain.is_scene:
         raise refused_scene(

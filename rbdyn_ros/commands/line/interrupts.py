@@ -34,7 +34,7 @@ def end_by_exception() -> None:
 
 def _leave(status: int) -> NoReturn:
     if os.isatty(2):
-        os.write(2, b"\n")  # so that the prompt starts on a new line, not behind a progress bar
+        os.write(2, b"\n")  # let the prompt start on a new line, not behind a progress bar
     os._exit(status)
 
 
