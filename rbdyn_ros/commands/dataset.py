@@ -16,9 +16,9 @@ if TYPE_CHECKING:
 MOST_FPS = 1000
 RUN_FILE = common.FileOf((".mcap", ".db3"))
 EPILOG = """\
-Each recording is an episode. A frame has the measured positions of the joints, the commanded ones
-as the action, and the last picture of each colour camera. Before the first command, and of a joint
-without position commands, the action is the measured position in the next frame.
+Each recording is an episode. A frame has the measured positions of the joints, the commanded
+positions as the action, and the last picture of each colour camera. Before the first command, and
+for a joint without position commands, the action is the measured position in the next frame.
 
 Examples:
   rbdyn dataset pick1.mcap pick2.mcap -o picks --fps 30 --task "pick"
