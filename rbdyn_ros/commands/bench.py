@@ -84,7 +84,7 @@ def _robot(options: argparse.Namespace) -> "tuple[Model, str, str]":
 def _timed(
     ours: dict[str, Any], others: "Iterable[Peer]", seconds: float
 ) -> dict[str, list[list[float]]]:
-    """Return for each function a list of times [us], one per round: ours, then each peer's."""
+    """Return for each function lists with a time [us] per round: ours, then each peer's."""
     from rbdyn_ros.measuring.turns import ROUNDS, in_turns
     from rbdyn_ros.report.progress import bar
 

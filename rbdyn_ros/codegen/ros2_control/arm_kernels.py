@@ -325,7 +325,7 @@ def judge_room(s: ArmLoopState, c: ArmState, trial: StartUp) -> None:
 
 @kernel
 def judge_load(s: ArmLoopState, c: ArmState) -> None:
-    """Refuse an arm whose gravity efforts exceed its limits, even if the robot adds them."""
+    """Refuse an arm if its gravity efforts exceed limits, even if the robot compensates them."""
     for i in range(len(s.dofs)):
         load = c.gravity[s.dofs[i]]
         if not abs(load) <= s.limits[EFFORT, i]:
@@ -475,7 +475,7 @@ def advance_test(
     trial: StartUp,
     reply: Reply,
 ) -> bool:
-    """Output the efforts of the start-up test, then of the mode; return False if it fails."""
+    """Output the efforts of the start-up test, then of the mode; return False if a test fails."""
     qpos, qvel, measured = s.state[0], s.state[1], s.state[2]
     hold(m, d, bare, own, a, qpos, s.holding)
     sent = s.out[RELEASED]

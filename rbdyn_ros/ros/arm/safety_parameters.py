@@ -60,7 +60,7 @@ SAFETY = (
         Parameter("srdf", "", "path of an SRDF with the pairs of links that may touch; empty: "
             "the SRDF next to urdf, if there is one"),
         Parameter("effort_rate", 1000.0, "largest rate of change of an effort; proportionally "
-            "larger for effort limits above 150, and five times as large after a fault",
+            "larger for effort limits above 150 N m or N, and five times as large after a fault",
             "N m/s or N/s", 1.0, 1e6),
         Parameter("blend_time", 0.5,
             "time over which efforts blend when a mode starts or changes", "s", 0.01, 10.0),

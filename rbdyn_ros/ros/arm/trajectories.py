@@ -94,7 +94,7 @@ class TrajectoryController(Controller):
         if not places:
             return ""
         return (
-            "joint_states has not named some joints yet, which are wheels or on the arm. "
+            "joint_states has not named some joints yet (wheels, or joints on the arm). "
             f"Checks for collisions assume these joints at fixed positions: {listing(places)}"
         )
 
