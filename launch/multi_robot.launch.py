@@ -25,8 +25,8 @@ def generate_launch_description() -> LaunchDescription:
             DeclareLaunchArgument(
                 sim_launching.ROBOTS,
                 default_value="left,right",
-                description="Names of the robots, separated by commas: their namespaces, and "
-                "with a slash the prefixes of their frames.",
+                description="Names of the robots, separated by commas. Each name is a "
+                "namespace and, with a slash, a prefix of frames.",
             ),
             DeclareLaunchArgument(
                 "one_process",

@@ -121,7 +121,7 @@ void SimulatedSystem::find_interfaces()
       {
         throw std::invalid_argument(
           "the simulator has no sensor value '" + name +
-          "'; it offers those of IMUs and force/torque sensors in its parameter sensors, such as "
+          "'; it offers values of IMUs and force/torque sensors in its parameter sensors, such as "
           "imu/orientation.x or wrist/force.z");
       }
       values_.push_back({name, number});
@@ -195,7 +195,7 @@ return_type SimulatedSystem::prepare_command_mode_switch(
 return_type SimulatedSystem::perform_command_mode_switch(
   const std::vector<std::string> & started, const std::vector<std::string> & stopped)
 {
-  joints_ = switched(joints_, started, stopped);  // as prepared
+  joints_ = switched(joints_, started, stopped);  // already checked when prepared
   return return_type::OK;
 }
 

@@ -51,7 +51,7 @@ class FunctionSpec:
     """A function that generated C code can have.
 
     Attributes:
-        traced: name of the function in FUNCTIONS.
+        traced: name of the function in FUNCTIONS of specialization/functions.py.
         about: description of the result; {world} stands for CProject.world, {frame} for the frame.
         inputs, outputs: the arguments, named like the arrays of the Program.
         heavy: whether the function depends on gravity.

@@ -76,7 +76,7 @@ def _robot(options: argparse.Namespace) -> "tuple[Model, str, str]":
     """Return the robot, its URDF, and the reason why other engines cannot load it, or ""."""
     m, found = common.loaded_robot(options, options.robot or bundled_robot("seven_dof_arm"))
     if found is None or found.is_scene or not found.text:
-        return m, "", "it reads URDF, this robot has another format"
+        return m, "", "it reads URDF, but this robot has another format"
     floor = "only rbdyn_ros would simulate contact with the floor"
     return m, found.text, floor if options.contact else ""
 
@@ -84,7 +84,7 @@ def _robot(options: argparse.Namespace) -> "tuple[Model, str, str]":
 def _timed(
     ours: dict[str, Any], others: "Iterable[Peer]", seconds: float
 ) -> dict[str, list[list[float]]]:
-    """Return for each function lists of times per round [us]: our list, then each peer's."""
+    """Return for each function lists with a time [us] per round: ours, then each peer's."""
     from rbdyn_ros.measuring.turns import ROUNDS, in_turns
     from rbdyn_ros.report.progress import bar
 
@@ -156,7 +156,7 @@ def _notes(found: dict[str, Any], there: list[dict[str, Any]]) -> list[str]:
     if any(peer["name"].startswith("MuJoCo") for peer in there):
         notes.append(_MUJOCO)
     notes += [
-        f"{peer['name']} has nv {peer['nv']}: mimic joints are free there."
+        f"{peer['name']} has nv {peer['nv']}: it moves mimic joints freely."
         for peer in there
         if peer["nv"] != found["nv"]
     ]

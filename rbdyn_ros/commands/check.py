@@ -37,8 +37,8 @@ Examples:
   rbdyn check robot.urdf --write-srdf robot.srdf
   rbdyn check ~/descriptions --package-dir ~/ws/src   every robot file below a folder
 
-Of a folder each file has a line: whether it loads, loads after repairs, or is refused, and why.
-Exit status: 0 if all robots are sound, 1 if one has an error, also in its appearance, 2 if
+For a folder, each file gets a line: it loads, loads after repairs, or is refused and why.
+Exit status: 0 if all robots are sound, 1 if one has an error (even only in its appearance), 2 if
 --graph cannot be drawn or there is no robot file."""
 
 
@@ -61,7 +61,7 @@ def add_check(commands: Commands) -> None:
     common.flag(
         repairs, "--fix", "write repairs into the .urdf file; what cannot be repaired is reported"
     )
-    text = "with --fix: revolute joints with the limits 0 and 0 become continuous: wheels"
+    text = "with --fix: make revolute joints with the limits 0 and 0 continuous, as for wheels"
     common.flag(command, "--continuous", text)
     add_collisions(command)
     command.set_defaults(run=_check)
@@ -207,7 +207,7 @@ def _print_text(outcome: _Outcome) -> None:
             each.code == "locked-joint" and each.found == "0 to 0" for each in outcome.findings
         )
         more = (
-            "; --fix --continuous makes wheels of joints with the limits 0 and 0" if wheel else ""
+            "; --fix --continuous makes joints with the limits 0 and 0 continuous" if wheel else ""
         )
         print(f"'{outcome.file}' was not changed: there is nothing that --fix can repair{more}")
     if outcome.model is None:

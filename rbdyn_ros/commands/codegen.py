@@ -181,7 +181,7 @@ def _check_gravity(options: argparse.Namespace) -> None:
 
 
 def _check_timestep(options: argparse.Namespace) -> None:
-    """Raise ParameterError if the timestep is not a normal number of the requested type."""
+    """Raise ParameterError if the timestep is too small or too large for the requested type."""
     real = _real(options)
     least, largest = real.info.smallest_normal, real.info.max
     timestep = options.timestep

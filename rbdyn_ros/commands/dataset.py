@@ -16,9 +16,9 @@ if TYPE_CHECKING:
 MOST_FPS = 1000
 RUN_FILE = common.FileOf((".mcap", ".db3"))
 EPILOG = """\
-Each recording is an episode. A frame has the measured positions of the joints, the commanded ones
-as the action, and the last picture of each colour camera. Before the first command, and of a joint
-without position commands, the action is the measured position in the next frame.
+Each recording is an episode. A frame has the measured positions of the joints, the commanded
+positions as the action, and the last picture of each colour camera. Before the first command, and
+for a joint without position commands, the action is the measured position in the next frame.
 
 Examples:
   rbdyn dataset pick1.mcap pick2.mcap -o picks --fps 30 --task "pick"
@@ -39,7 +39,7 @@ def add_dataset(commands: Commands) -> None:
         ("--fps", int, "N",
             "frames per second, such as the rate of the cameras", {"required": True}),
         ("--task", str, "TEXT", "what the robot does", {"required": True}),
-        ("--robot", common.ROBOT_FILE, "FILE", "robot, if the recording has none"),
+        ("--robot", common.ROBOT_FILE, "FILE", "robot file, if the recording contains no robot"),
     )  # fmt: skip
     command.add_argument("--name", help="name of the robot, if the recordings have several")
     common.add_import(command)

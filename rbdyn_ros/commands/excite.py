@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 #: Smallest distance of links from each other and from obstacles, with --contact or --scene [m].
 CLEARANCE = 0.01
-#: Gravity by --mounting and by the scene may differ by this rounding error [m/s^2].
+#: Gravity from --mounting and from the scene may differ by this rounding error [m/s^2].
 SAME_GRAVITY = 0.01
 
 
@@ -49,7 +49,7 @@ def add_excite(commands: Commands) -> None:
         ("--velocity-share", "FRACTION", 0.5, "fraction of the velocity limits to use"),
         ("--effort-share", "FRACTION", 0.7, "fraction of the effort limits to use"),
         ("--rate", "HZ", 50.0, "points per second in the file"),
-        ("--slowest", "FRACTION", 0.01, "slowest sweep, as a fraction of the fastest"),
+        ("--slowest", "FRACTION", 0.01, "slowest speed, as a fraction of the fastest"),
     ):
         command.add_argument(
             flag, type=float, metavar=sign, default=default, help=f"{text} (default: %(default)s)"
@@ -78,7 +78,7 @@ def add_excite(commands: Commands) -> None:
             "acceleration limits, one number or one per joint [rad/s^2] (default: the robot's)",
             {"nargs": "+"}),
         ("--position-inset", float, "NUMBER",
-            "distance from the position limits [rad] (default: 0.05)", {"nargs": "+"}),
+            "least distance from the position limits [rad] (default: 0.05)", {"nargs": "+"}),
         ("--reach", float, "NUMBER",
             "largest distance from the centre [rad] (default: 1.5)",
             {"nargs": "+", "default": [1.5]}),
@@ -179,7 +179,7 @@ def _in_scene(options: argparse.Namespace) -> "Model":
 
     scene = read_arm_scene(str(options.scene), options.package_dir)
     if is_saved(options.robot):
-        raise refused_scene(scene.path, "a saved Model takes no scene; give the robot's own file")
+        raise refused_scene(scene.path, "--scene needs the robot's own file, not a saved Model")
     plain = common.opened_robot(options, options.robot, contact=False)
     if plain.is_scene:
         raise refused_scene(
@@ -271,5 +271,5 @@ def _text(
 
 
 def _one_or_many(values: list[float] | None) -> Any:
-    """Return the number in a list of one number, which is for all joints; else the value as is."""
+    """Return the single number of a list, which is for all joints; else the list, or None."""
     return values[0] if values is not None and len(values) == 1 else values

@@ -61,8 +61,8 @@ def add_identify(commands: Commands) -> None:
         ("--figure", common.PICTURE_FILE, "PICTURE", "plot efforts to a .svg, .png or .pdf file"),
         ("--payload", str, "LINK", "identify only a payload at this link"),
         ("--payload-run", common.RECORDING_FILE, "RECORDING",
-            ("with --payload: a recording with the payload; the other recording is without it; "
-            "both identify the arm and the payload together")),
+            ("with --payload: a recording with the payload, if the main recording is without it; "
+            "the arm and the payload are then identified together")),
     )  # fmt: skip
     identify_currents.add_current_options(command)
     identify_actuators.add_actuator_options(command)

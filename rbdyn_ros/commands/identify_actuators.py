@@ -83,7 +83,7 @@ def identify_actuators_of(m: "Model", options: argparse.Namespace) -> int:
     else:
         print(actuators_report_text(found), end="")
     if not any(one.found for one in found):
-        text = "the recording shows nothing of motors and gears, so no file is written"
+        text = "no motor or gear can be identified from the recording, so no file is written"
         return common.report_error("identify", text, common.REFUSED)
     head = (f"Identified by rbdyn identify from {options.recording.name!r}.",)
     return _written(actuators_file(found, known, head), options)

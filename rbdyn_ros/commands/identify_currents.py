@@ -16,7 +16,7 @@ def add_current_options(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "--current",
         action="store_true",
-        help="the efforts of the recording are currents [A]; the torque by current of each drive "
+        help="the efforts of the recording are currents [A]; the torque per current of each drive "
         "is identified too",
     )
     command.add_argument(

@@ -37,8 +37,8 @@ _KERNELS = {
     "contact": "obstacles._by_address-",
 }
 
-# These programs run in child processes, because rclpy may load libraries that do not fit, and
-# because this process must not keep priorities and locked memory.
+# These programs run in child processes, because rclpy may load conflicting libraries, and because
+# this process must not keep priorities and locked memory.
 _ASK_ROS = """
 import json, os, rclpy
 print(json.dumps({"rclpy": os.path.dirname(rclpy.__file__), "distro": os.environ.get("ROS_DISTRO"),

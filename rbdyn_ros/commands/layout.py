@@ -87,7 +87,7 @@ def _text(options: argparse.Namespace, suffix: str) -> str:
 
     found = common.opened_robot(options, options.robot)
     if found.parts is not None and len(found.parts.robots) > 1:
-        text = "a layout shows one robot, and the scene has several; give the file of one"
+        text = "a layout shows one robot, but the scene has several; give the file of one robot"
         raise ParameterError(Finding("several-robots", text, "error", "robot"))
     if not found.text:
         text = "the simulator publishes no robot_description of such a file: no robot is shown"

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from rbdyn_ros.report.self_collision import CollisionSamples, LinkPair
     from rbdyn_ros.ros.moveit.package import MoveItPackage
 
-#: Codes of errors about the groups that options choose; they have the exit status of an argument.
+#: Codes of errors about groups that options choose; the exit status is as for a wrong argument.
 OPTIONS = ("tip", "gripper", "grippers")
 EPILOG = """\
 The package has the groups arm and gripper, pairs of links that need no check, limits, the

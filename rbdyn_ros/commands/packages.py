@@ -63,7 +63,7 @@ def write_robot_fmu(options: argparse.Namespace) -> int:
 
     with refusing("codegen", USAGE):
         _check_options(
-            options, NOT_FMU, "has no effect with --fmi, which simulates the robot by step"
+            options, NOT_FMU, "has no effect with --fmi, which always uses the function step"
         )
         path = output_path(options.output, "an FMU", (".fmu",))
         given = None if options.prefix is None else check_prefix(options.prefix)

@@ -36,7 +36,7 @@ def add_topic(commands: Commands) -> None:
         commands, "topic", "list, print, publish and time ROS 2 topics", TOPIC, examples
     )
     command.add_argument(
-        "-r", "--rate", type=float, default=1.0, help="of pub: messages per second (1)"
+        "-r", "--rate", type=float, default=1.0, help="for pub: messages per second (1)"
     )
     flag(command, "--once", "end after one message, or one second")
 

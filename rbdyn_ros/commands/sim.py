@@ -50,16 +50,16 @@ def add_sim(commands: Commands) -> None:
         ("--scene", common.FileOf((".yaml", ".yml", ".sdf", ".world")), "SCENE.yaml",
             "a scene or an SDF world instead of one robot: robots, free objects and obstacles"),
         ("--actuators", common.FileOf((".yaml", ".yml")), "ACTUATORS.yaml",
-            "motors, gears and drives of the joints"),
+            "file with the motors, gears and drives of the joints"),
     )  # fmt: skip
     command.add_argument(
         "--box",
         action="append",
         metavar="[ROBOT/]KIND[@ADDRESS]",
-        help="a control box, franka or ur, for clients of its vendor; once for each arm",
+        help="simulate a control box, franka or ur, for clients of its vendor; once for each arm",
     )
     view = command.add_mutually_exclusive_group()
-    common.flag(view, "--no-view", "do not show it in the browser")
+    common.flag(view, "--no-view", "do not show the robot in the browser")
     view.add_argument(
         "--port", type=port, help="TCP port of the page (8080); the next free one if it is taken"
     )

@@ -29,8 +29,8 @@ Examples:
   rbdyn trial trial.yaml --seed 17 --view
 
 The folder of results has report.html, junit.xml, verdict.json, runs.jsonl and, if pyarrow is
-installed, runs.parquet; failures/ has the recordings of the worst failed runs. A trial that was
-interrupted goes on from it. Trial files name Python files, which run with all your rights.
+installed, runs.parquet; failures/ has the recordings of the worst failed runs. An interrupted
+trial continues from this folder. Trial files name Python files, which run with all your rights.
 Exit status: 0 if the trial passed (or the run of --seed), 1 if it failed, is undecided or refused,
 2 if the command line or an output file is refused, 130 after Ctrl-C."""
 
@@ -68,7 +68,7 @@ def _trial(options: argparse.Namespace) -> int:
             "trial", "--record and --view show one run; give its --seed", common.USAGE
         )
     if options.seed is not None and (options.workers or options.ray or options.fresh):
-        text = "--workers, --ray and --fresh are for all runs; --seed makes one"
+        text = "--workers, --ray and --fresh are for all runs; --seed makes one run"
         return common.report_error("trial", text, common.USAGE)
     try:
         trial = load(options.trial)

@@ -327,7 +327,7 @@ def _ordered(field: str, given: ByJoint, names: Sequence[str]) -> list[float]:
 
 
 def _by_joint(field: str, given: ByJoint) -> dict[str, float]:
-    """Return a copy of a mapping from joints to numbers; raise RbdynError if it is none."""
+    """Return a copy of a mapping from joints to numbers; raise RbdynError for another type."""
     if not isinstance(given, Mapping):
         raise client_error(
             f"{field} must be a mapping from joint names to numbers, got {shown(given)}"

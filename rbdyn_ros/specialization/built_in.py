@@ -84,7 +84,7 @@ def open_entries(m: Model, symbolic: Collection[Any]) -> list[tuple[str, Collect
 def built_in(
     m: Model, whole: Program, graph: SymbolGraph, symbolic: Collection[Any]
 ) -> dict[tuple[str, int], Any]:
-    """Return the values of those inputs of a program that are built in."""
+    """Return the values of the inputs of a program that become constants in the code."""
     read, kept = symbolic_entries(m, symbolic), uneven(m)
     found: dict[tuple[str, int], Any] = {}
     for array, place, _ in whole.inputs:

@@ -59,7 +59,7 @@ def code(key: Sequence[str], names: Sequence[str], make: Callable[[], str]) -> C
     """Return machine code from this process or from disk, or compile it.
 
     Args:
-        key: a text that contains everything on which the result of `make` depends.
+        key: texts that contain everything on which the result of `make` depends.
         names: names of the functions.
         make: function that returns LLVM code.
     """

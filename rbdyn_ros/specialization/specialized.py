@@ -36,7 +36,7 @@ from rbdyn_ros.specialization.symbolic import symbolic_entries
 def specialize(
     m: Model, functions: Collection[str] = ("step",), symbolic: Collection[str] = ()
 ) -> Specialized:
-    """Return functions compiled for one Model, several times as fast as those of rb.
+    """Return functions compiled for one Model, several times as fast as the functions of rb.
 
     Dry friction and limits of joints follow the smooth law, as with m.opt.exact_stops off: a joint
     loaded below its dry friction creeps, and a limit is a spring.

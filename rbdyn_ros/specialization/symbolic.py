@@ -76,7 +76,7 @@ class SymbolicOptions:
 
 
 class SymbolicModel:
-    """A Model for tracing, with Python numbers or symbols, and names for optional stages.
+    """A Model for tracing, of Python numbers and symbols; names replace addresses of stages.
 
     Args:
         m: the Model.

@@ -108,7 +108,7 @@ class _Branches:
         return outputs
 
     def _decide(self, condition: Symbol) -> bool:
-        """Return the answer to a condition: an earlier answer, the next given one, or True."""
+        """Return the answer to a condition: an earlier answer, the next given answer, or True."""
         for known, answered in zip(self.asked, self.answers, strict=False):
             if known is condition:
                 return answered

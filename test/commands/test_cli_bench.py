@@ -63,7 +63,7 @@ def test_a_peer_with_free_mimic_joints_is_noted():
     pytest.importorskip("mujoco")
     told = run("bench", find("panda.urdf"), *QUICK).stdout
     assert "nv 8; " in told
-    assert "has nv 9: mimic joints are free there." in told
+    assert "has nv 9: it moves mimic joints freely." in told
 
 
 def test_a_refused_robot_ends_with_an_error(tmp_path):

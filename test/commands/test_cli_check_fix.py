@@ -122,7 +122,7 @@ def test_the_output_about_an_unrepaired_wheel_names_the_option_for_its_repair(tm
     file = tmp_path / "r.urdf"
     file.write_text(robot(joint(MISSPELT["a wheel"][0])))
     done = run("check", str(file), "--fix")
-    assert "--fix --continuous makes wheels of joints with the limits 0 and 0" in done.stdout
+    assert "--fix --continuous makes joints with the limits 0 and 0 continuous" in done.stdout
 
 
 def test_commas_and_joints_that_are_ambiguous_are_not_repaired(tmp_path):

@@ -3,7 +3,7 @@
 
     tables.py    faults, constants and limits of control/ -> C++
     arm_kernels.py  start, modes, references and one update of the controller, as kernels
-    kernels.py   these kernels and those of control/ that they call -> C++
+    kernels.py   these kernels, and the kernels of control/ that they call -> C++
     expected.py  states, and the efforts of the joint laws in these states, for the package's test
     package.py   Model -> ControlPackage: its names and the text of every file
     folder.py    texts -> a new folder, all files or none

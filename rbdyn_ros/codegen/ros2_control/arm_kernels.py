@@ -3,8 +3,8 @@
 
 They call the kernels of control/. A reference is the desired motion of the controlled joints, from
 another controller or a topic; without a reference the target comes to rest. `m` and `d` are the
-arm. `bare` and `own` are the robot that compensates its own gravity. `b` is the memory of
-control/blind, `s` the memory of the loop, and `c` the memory of this file.
+arm. `bare` and `own` are the arm without payloads, whose gravity the robot itself may compensate.
+`b` is the memory of control/blind, `s` the memory of the loop, and `c` the memory of this file.
 """
 
 from __future__ import annotations
@@ -106,7 +106,7 @@ class ArmState(Record):
         Field("springs", (2, "nv"), "gains of impedance and pd_gravity; 0: by inertia"),
         Field("tracking_tolerance", (), "largest distance from the target in computed_torque"),
         Field("start_tolerance", (), "largest `ahead` of a new reference"),
-        Field("target_timeout", (), "longest time after a reference without another; 0: any [s]"),
+        Field("target_timeout", (), "longest wait for another reference; 0: unlimited [s]"),
         Field("arm_tolerance", ("n",), "largest effort error at the start; 0: by the limits"),
         Field(
             "includes_gravity", (), "1: measured efforts include the robot's own gravity", "int"
@@ -129,14 +129,14 @@ class ArmState(Record):
         Field("judged", (2, "nv"), "the same gains while a mode is judged"),
         Field("inertia", ("nv",), "inertia at each motor, with all other joints free"),
         Field("gravity", ("nv",), "efforts that hold the arm"),
-        Field("first", ("n",), "efforts at a start"),
+        Field("first", ("n",), "efforts sent at the start"),
         Field("target", (3, "nv"), "desired positions, velocities and accelerations"),
         Field("begun", (3, "nv"), "the target when it began to decelerate"),
         Field("left", (), "time until the target rests [s]"),
         Field("stopping", (), "time in which the target decelerates [s]"),
         Field("follows", (), "1: the target follows references", "int"),
         Field("idle", (), "time since the last reference; infinite: there was none [s]"),
-        Field("ahead", ("n",), "way of the target beyond the way at its velocity limit"),
+        Field("ahead", ("n",), "distance of the target ahead of a motion at its velocity limit"),
         # a refusal
         Field("refusal", (), "the reason, see LATCHED", "int"),
         Field("joint", (), "number of the controlled joint of the refusal", "int"),
@@ -294,7 +294,7 @@ def begin_efforts(s: ArmLoopState, c: ArmState) -> None:
 
 @kernel
 def weigh(m: Model, d: Data, s: ArmLoopState, c: ArmState) -> None:
-    """Write the gravity efforts and the inertias in the last state."""
+    """Write the gravity efforts and the inertias of the joints for the last state."""
     for k in range(m.nv):
         d.qpos[k] = s.state[0, k]
     gravity_term(m, d, c.gravity)
@@ -325,7 +325,7 @@ def judge_room(s: ArmLoopState, c: ArmState, trial: StartUp) -> None:
 
 @kernel
 def judge_load(s: ArmLoopState, c: ArmState) -> None:
-    """Refuse an arm that its efforts cannot hold, even with gravity that the robot compensates."""
+    """Refuse an arm if its gravity efforts exceed limits, even if the robot compensates them."""
     for i in range(len(s.dofs)):
         load = c.gravity[s.dofs[i]]
         if not abs(load) <= s.limits[EFFORT, i]:
@@ -475,10 +475,7 @@ def advance_test(
     trial: StartUp,
     reply: Reply,
 ) -> bool:
-    """Release the efforts of the start-up test, or of the mode after it.
-
-    Return False on failure.
-    """
+    """Output the efforts of the start-up test, then of the mode; return False if a test fails."""
     qpos, qvel, measured = s.state[0], s.state[1], s.state[2]
     hold(m, d, bare, own, a, qpos, s.holding)
     sent = s.out[RELEASED]

@@ -57,7 +57,7 @@ def defaults() -> dict[str, float]:
 
 @cache
 def first_values() -> dict[str, str]:
-    """Return the initial values of records' fields in C++: of the robot, and of usual settings."""
+    """Return C++ initial values of fields of records, from the robot and the default settings."""
     usual = {name: number(value) for name, value in defaults().items()}
     return usual | {
         "dofs": "PLACE",

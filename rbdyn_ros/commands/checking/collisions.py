@@ -19,7 +19,7 @@ SRDF_SUFFIX = ".srdf"
 
 
 def add_collisions(command: argparse.ArgumentParser) -> None:
-    """Add the options of sampling to `rbdyn check`."""
+    """Add the options that sample poses for self-collision to `rbdyn check`."""
     text = "list the pairs of links that overlap always, sometimes or never in random poses"
     flag(command, "--collisions", text)
     add_options(

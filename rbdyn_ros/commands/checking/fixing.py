@@ -53,10 +53,10 @@ def fix(path: Path, options: argparse.Namespace) -> list[str]:
 def with_hidden(
     error: DescriptionError, path: Path, options: argparse.Namespace
 ) -> Sequence[Finding]:
-    """Return the errors of a robot, including errors that misspelt numbers and types hide.
+    """Return the errors of a robot, including those hidden by misspelt numbers and types.
 
     The reader leaves out an element with a misspelt word, so it finds other errors in this element
-    only after the word is corrected. This function corrects such words in a copy and reads it.
+    only after the word is corrected. This function reads a copy with such words corrected.
     """
     from rbdyn_ros.description.urdf_files.repair import corrected_text
 

@@ -188,7 +188,7 @@ def nearest_file(path: Path) -> str:
 def check_writable(path: Path, what: str, suffixes: Collection[str]) -> None:
     """Raise ParameterError if a file cannot be written or has none of the suffixes.
 
-    `what` names the file in the message. A temporary file tests the folder.
+    `what` names the file in the message. A temporary file shows if the folder is writable.
     """
     target = output_path(path, what, suffixes)
     if target.is_dir():
@@ -287,7 +287,7 @@ def standing(options: argparse.Namespace) -> "Array":
     """Return gravity in the axes of the base link (3,) [m/s^2].
 
     Args:
-        options: options of add_mounting; None: the default value.
+        options: options of add_mounting; a default replaces a mounting or gravity of None.
 
     Raises:
         ParameterError: the mounting, gravity or a folder of packages is refused.

@@ -20,7 +20,7 @@ def is_ignored() -> bool:
 def end_at_once(status: int = INTERRUPTED, *others: signal.Signals) -> None:
     """Let Ctrl-C and `others` end this process at once. Call it only while no file is open.
 
-    An exception instead could be lost, because imported libraries may catch it.
+    A KeyboardInterrupt would not be safe, because imported libraries may catch it.
     """
     for number in (signal.SIGINT, *others):
         if number == signal.SIGINT or signal.getsignal(number) is not signal.SIG_IGN:
@@ -34,7 +34,7 @@ def end_by_exception() -> None:
 
 def _leave(status: int) -> NoReturn:
     if os.isatty(2):
-        os.write(2, b"\n")  # so that the prompt starts on a new line, not behind a progress bar
+        os.write(2, b"\n")  # let the prompt start on a new line, not behind a progress bar
     os._exit(status)
 
 

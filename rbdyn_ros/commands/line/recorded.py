@@ -223,7 +223,7 @@ def add_table_options(command: argparse.ArgumentParser) -> None:
         ("--columns", FileOf((".yaml", ".yml")), "COLUMNS.yaml",
             "file that names the columns of a table without names, of an .npz or of a .mat file"),
         ("--drive-gains", float, "GAIN",
-            "torque of each joint by current [N m/A], for a log of RTDE without torques",
+            "torque per current of each joint [N m/A], for a log of RTDE without torques",
             {"nargs": "+"}),
     )  # fmt: skip
     command.add_argument(

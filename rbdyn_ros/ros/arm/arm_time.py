@@ -19,9 +19,9 @@ class ArmTime:
     """The time of an arm: the simulator's clock for a simulated arm, else the steady clock.
 
     Simulated time stands still while the simulator waits or is late. The simulator's clock is used
-    only if the states are stamped with it. So the steady clock still watches a real arm with
-    use_sim_time by mistake. An armed arm can change to the simulator's clock, whose first message
-    may come late. An armed arm never changes back to the steady clock.
+    only if the states are stamped with it. So the steady clock still watches a real arm if
+    use_sim_time is set by mistake. An armed arm can change to the simulator's clock, whose first
+    message may come late. An armed arm never changes back to the steady clock.
 
     Args:
         node: main node; its remappings give the name of /clock.

@@ -24,7 +24,7 @@ TOPICS = {
     "position_commands": Float64MultiArray,
     "trajectory_commands": JointTrajectory,
 }
-#: For each value of parameter `output`, its topics: for arms that take efforts, then positions.
+#: The topics of each value of parameter `output`, for arms that take efforts or positions.
 EFFORT_OUTPUTS = {
     "joint_commands": ("joint_commands",),
     "effort_commands": ("effort_commands",),

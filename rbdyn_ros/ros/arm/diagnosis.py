@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Diagnose a controlled arm: from its state to a level and a message."""
+"""Diagnose a controlled arm: convert its state to a level and a message."""
 
 import numpy as np
 

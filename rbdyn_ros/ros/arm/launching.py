@@ -85,9 +85,9 @@ def _arguments() -> list[DeclareLaunchArgument]:
         DeclareLaunchArgument(
             "urdf",
             default_value="",
-            description="Path of a .urdf or .xacro file; if it is not given: the path in "
-            "params_file, or without one the topic robot_description; '' (two quotes): the topic "
-            "in any case. With sim, the simulator reads it too.",
+            description="Path of a .urdf or .xacro file; by default the path in "
+            "params_file, or else the topic robot_description; '' (two quotes): always the "
+            "topic. With sim, the simulator reads it too.",
         ),
         launching.params_file_argument(CONTROLLER),
         DeclareLaunchArgument(

@@ -73,7 +73,8 @@ LAWS = (
             "mass of the tool on the force-torque sensor", "kg", 0.0, 1e3,
             setting="tool_mass"),
         Parameter("admittance.tool_com", [0.0, 0.0, 0.0],
-            "its centre of mass in the axes of the sensor", "m", -10.0, 10.0, setting="tool_com"),
+            "centre of mass of this tool in the axes of the sensor", "m", -10.0, 10.0,
+            setting="tool_com"),
     ),
     *group(
         "cartesian path",
@@ -86,11 +87,11 @@ LAWS = (
                 ("speed", 0.1, "speed of the link", "m/s", SLOWEST),
                 ("rotation_speed", 0.5, "speed at which the link turns", "rad/s", SLOWEST),
                 ("acceleration", 0.5, "acceleration of the link", "m/s^2", SLOWEST),
-                ("rotation_acceleration", 2.0, "acceleration of its rotation", "rad/s^2", SLOWEST),
+                ("rotation_acceleration", 2.0, "acceleration of the rotation", "rad/s^2", SLOWEST),
                 (
                     "blend",
                     0.0,
-                    "distance from a pose within which the link may leave its line; 0: stop there",
+                    "distance from a pose where the link may cut the corner; 0: stop at each pose",
                     "m",
                     0.0,
                 ),

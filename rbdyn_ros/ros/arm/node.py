@@ -392,14 +392,14 @@ class ArmController(process.ManagedNode):
         for actions in (self._action, *self._grippers, self._arming, self._estimate):
             if actions is not None:
                 actions.close()
-        if self._topics is not None:  # stop them last: a request in progress uses their node
+        if self._topics is not None:  # last: a request in progress uses the node of the topics
             self._topics.stop()
         if self._topics is not None and armed and not self.values.dry_run:
             print("rbdyn: shut down while armed; the arm is on its own now", file=sys.stderr)
 
 
 def _without_scene(values: SimpleNamespace, scene: ArmScene | None) -> SimpleNamespace:
-    """Return the values without the scene; the default arm is the robot of the scene."""
+    """Return the values without the scene; if they name no robot, with the scene's robot."""
     own: dict[str, object] = {"scene": ""}
     if scene and scene.robot and not (values.urdf or values.robot_description):
         file = scene.robot.with_more(values.package_dirs, xacro_arguments(values.xacro_args))

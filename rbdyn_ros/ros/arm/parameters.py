@@ -122,6 +122,6 @@ def _chosen(values: SimpleNamespace, kind: Any) -> dict[str, Any]:
 
 
 def _one_or_all(value: Any) -> Any:
-    """Return the number in a list of one number, which is for all joints; else the value as is."""
+    """Return the single number of a list, which is for all joints; else the value unchanged."""
     single = not isinstance(value, str) and hasattr(value, "__len__") and len(value) == 1
     return value[0] if single else value

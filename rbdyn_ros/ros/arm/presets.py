@@ -62,9 +62,9 @@ def _fact(kind: Kind) -> Table:
     return Table(
         "fact",
         (
-            Key("value", kind, "what counts", needed=True),
-            Key("source", Name(), "address of the document that says so", needed=True),
-            Key("note", Name(), "in what sense"),
+            Key("value", kind, "value of the parameter, or what the fact states", needed=True),
+            Key("source", Name(), "address of the document that states this value", needed=True),
+            Key("note", Name(), "meaning of the value"),
         ),
         make=Fact,
     )
@@ -74,14 +74,14 @@ FACTS = (
     Key("takes_efforts", _fact(Flag()), "whether the driver takes efforts", needed=True),
     Key("firmware", _fact(Name()), "firmware that the driver needs", needed=True),
     Key("rate", _fact(_Value()), "rate of the states [Hz]", needed=True),
-    Key("measured_effort", _fact(Name()), "what the states report", needed=True),
+    Key("measured_effort", _fact(Name()), "kind of effort in the states", needed=True),
 )
 PRESET = Table(
     "preset",
     (
         Key("arms", List(Name(), "arm", least=1), "names of the arms", needed=True),
         Key("driver", Name(), "ROS 2 driver of the arms", needed=True),
-        Key("joints", List(Name(), "joint", least=1), "names without a prefix", needed=True),
+        Key("joints", List(Name(), "joint", least=1), "joint names without a prefix", needed=True),
         *FACTS,
         Key("topics", ByName(_fact(Name()), "fact"), "topics of the driver", needed=True),
         Key(
@@ -207,7 +207,7 @@ def applied_text(preset: ArmPreset, given: Mapping[str, Any], topics: Mapping[st
             lines.append(f"  {name} is {_written(fact.value)}: {fact.note}")
     for name, fact in preset.topics.items():
         if name in topics:
-            lines.append(f"  topic {name} is {topics[name]}, explicitly, not {fact.value}")
+            lines.append(f"  topic {name} is {topics[name]}, set explicitly; preset: {fact.value}")
         else:
             lines.append(f"  topic {name} is {fact.value}: {fact.note}")
     return "\n".join(lines)

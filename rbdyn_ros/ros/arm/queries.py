@@ -66,7 +66,7 @@ class ArmQueries:
         return self._twin
 
     def gravity_effort(self, request: Any) -> JointEfforts:
-        """Answer GetGravityEffort: g; if as_command, minus what the robot itself compensates."""
+        """Answer GetGravityEffort: g, reduced by the arm's own compensation if as_command."""
         arm = self._arm()
         joints = named_joints(arm.m, request.name)
         state = self._state(arm, joints, request.use_current_state, request.position, ())
@@ -193,7 +193,7 @@ def _put(row: Array, joints: SingleJoints, numbers: Array | None) -> None:
 def _answer(
     arm: Arm, joints: SingleJoints, state: _State, effort: Array, *, as_command: bool
 ) -> JointEfforts:
-    """Return the answer for some joints from the efforts (nv,); refuse efforts not finite."""
+    """Return the answer for some joints from efforts (nv,); refuse infinite and NaN efforts."""
     if as_command:
         arm.without_own(effort, state.qpos, state.qvel)
     chosen = effort[joints.dofadr]

@@ -59,10 +59,9 @@ SAFETY = (
             "its place, and its robot file is the default of urdf"),
         Parameter("srdf", "", "path of an SRDF with the pairs of links that may touch; empty: "
             "the SRDF next to urdf, if there is one"),
-        Parameter("effort_rate", 1000.0, "largest rate of change of an effort; in proportion "
-            "more for effort limits above 150, and five times as much after a fault", "N m/s or "
-                "N/s",
-            1.0, 1e6),
+        Parameter("effort_rate", 1000.0, "largest rate of change of an effort; proportionally "
+            "larger for effort limits above 150 N m or N, and five times as large after a fault",
+            "N m/s or N/s", 1.0, 1e6),
         Parameter("blend_time", 0.5,
             "time over which efforts blend when a mode starts or changes", "s", 0.01, 10.0),
         Parameter("effort_scale", 1.0, "share of the effort limits that may be used; can only be "
@@ -71,11 +70,11 @@ SAFETY = (
             "be lowered", "", 0.0, 1.0, live=True),
         Parameter("position_inset", 0.0, "distance by which the position limits are moved "
             "inwards; can only be raised", "rad or m", 0.0, 10.0, live=True),
-        Parameter("acceleration_limit", ACCELERATION, "largest change of a measured velocity, "
-            "over 5 ms or more; can only be lowered", "rad/s^2 or m/s^2", 0.001, FASTEST_CHANGE,
-            live=True),
-        Parameter("latency_limit", LATENCY, "largest lag of the states; more for longer than "
-            "state_timeout is a fault, and more than state_timeout at once; can only be lowered",
+        Parameter("acceleration_limit", ACCELERATION, "largest acceleration, from the change of "
+            "the measured velocity over 5 ms or more; can only be lowered", "rad/s^2 or m/s^2",
+            0.001, FASTEST_CHANGE, live=True),
+        Parameter("latency_limit", LATENCY, "largest lag of the states; a larger lag for longer "
+            "than state_timeout is a fault, and any lag above state_timeout; can only be lowered",
             "s", 0.001, LONGEST_LAG, live=True),
         Parameter("power_limit", 0.0, "largest product of effort and velocity of every joint; can "
             "only be lowered; 0: the product of the joint's limits", "W", 0.0, 1e9, live=True),

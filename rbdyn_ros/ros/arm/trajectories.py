@@ -94,7 +94,7 @@ class TrajectoryController(Controller):
         if not places:
             return ""
         return (
-            "no message on joint_states has named some joints that the arm carries, or wheels. "
+            "joint_states has not named some joints yet (wheels, or joints on the arm). "
             f"Checks for collisions assume these joints at fixed positions: {listing(places)}"
         )
 

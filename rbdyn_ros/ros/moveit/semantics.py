@@ -21,7 +21,7 @@ from rbdyn_ros.report.self_collision import (
 from rbdyn_ros.ros.moveit.groups import Groups
 
 ARM, GRIPPER = "arm", "gripper"
-#: Name of the arm's state at the start of the simulation, if the robot has no named state.
+#: Name of the state in which the simulated arm starts, if the robot has no named state.
 HOME = "home"
 
 

@@ -219,7 +219,7 @@ class PolicyNode(process.ManagedNode):
                 return
             target = self._rise.target(state)
             if target is not None:
-                # the policy must not observe velocities and actions from before the rise
+                # the policy must not observe velocities and actions of the motion to the pose
                 self._pacer.restart()
                 self._answer(state, target)
             else:

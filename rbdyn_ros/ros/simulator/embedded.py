@@ -26,12 +26,12 @@ SETTLING = 0.2
 def embedded(setup: Setup) -> Iterator[Simulator]:
     """Run a simulator in this process until the end of the block, and yield its node.
 
-    Time has begun in the block. The simulator uses the ROS domain of the environment, which no
-    other simulator may use.
+    Time already runs when the block begins. The simulator uses the ROS domain of the
+    environment, which no other simulator may use.
 
     Raises:
         RbdynError: a parameter or the robot is refused.
-        BaseException: from setup.connect.
+        BaseException: setup.connect raises it.
     """
     provide()
     sys.setswitchinterval(process.SWITCH_INTERVAL)
@@ -58,7 +58,7 @@ def has_commander(node: Node) -> bool:
 
 
 def wait_for_commander(node: Node, check: Callable[[], object]) -> None:
-    """Wait until a node receives states and sends commands; meanwhile call `check`, may raise."""
+    """Wait until a node receives states and sends commands; call `check`, which may raise."""
     while not has_commander(node):
         check()
         time.sleep(0.005)

@@ -222,7 +222,7 @@ class Simulator(RecordedTopics, process.ManagedNode):
             entity = robot.world.first_robots.get("", own)
             if not robot.name and entity != own:
                 text = f"{quote(own)} is the name of an object or an obstacle"
-                self.get_logger().info(f"the robot is the entity {quote(entity)}: {text}")
+                self.get_logger().info(f"as an entity the robot is named {quote(entity)}: {text}")
         self.report_grant(self._robots[0].loop.grant)
 
     def _on_parameters(self, changes: list[Any]) -> SetParametersResult:
@@ -283,7 +283,7 @@ class Simulator(RecordedTopics, process.ManagedNode):
                 if self._claims is not None and self._setup is None:
                     robot.foreign.poll(now, self._claims.nodes())
                 if robot.shared_memory is not None:
-                    robot.shared_memory.poll()  # counts commands, before the watch checks them
+                    robot.shared_memory.poll()  # count its commands before the watch checks them
                 for reception in robot.receptions:
                     reception.watch.poll(now)
         if self._started and self._statistics is not None:

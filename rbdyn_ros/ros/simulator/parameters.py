@@ -105,10 +105,10 @@ PARAMETERS = (
         Parameter("command_timeout", 0.1, "age at which a command expires", "s", 1e-3, 1e6),
         Parameter("answer_timeout", 0.1, "refuse a command whose stamp is older than the newest "
             "state by more than this, in time_mode realtime; 0: never", "s", 0.0, 1e6),
-        Parameter("start", "falling", "before the first command of a joint: falling: it does what "
-            "on_timeout says; held, in time_mode realtime with on_timeout zero: its weight is "
+        Parameter("start", "falling", "what a joint does before its first command. falling: what "
+            "on_timeout says. held, in time_mode realtime with on_timeout zero: its weight is "
             "carried, and a floating robot stands on its feet (in the state standing, stand, "
-            "half_sitting or home of its SRDF, if it has one) or is held at its root; shown, the "
+            "half_sitting or home of its SRDF, if it has one) or is held at its root. shown, the "
             "default of rbdyn sim: held if the parameter view is true, else falling",
             choices=("falling", "held", "shown")),
         Parameter("on_timeout", "zero", "effort of a joint whose command has expired: zero; "
@@ -131,8 +131,8 @@ PARAMETERS = (
         Parameter("shared_memory", "", "name of a memory through which one other process, such "
             "as hardware of ros2_control, reads states and commands joints; empty: none"),
         Parameter("box", (), "control boxes of real arms, to which unmodified clients of their "
-            "vendor connect: franka or ur, ur@127.0.0.2, or with the robot of a scene "
-            "left/franka; they replace the boxes of the scene file"),
+            "vendor connect: franka or ur, with an address as in ur@127.0.0.2, for a robot of a "
+            "scene as in left/franka; they replace the boxes of the scene file"),
         Parameter("box_anywhere", False, "allow a control box at an address that other machines "
             "reach; it has no password"),
     ),

@@ -134,7 +134,7 @@ def statements(
 
 
 def check_divisors(program: Program, real: Real) -> None:
-    """Raise ModelError if a divisor is a constant that rounds to zero, or a multiple of it."""
+    """Raise ModelError if a divisor is a constant that rounds to zero, or its multiple."""
     vanished: set[int] = set()
     for i, (name, *operands) in enumerate(program.operations):
         if name == "div" and operands[1] in vanished:

@@ -247,7 +247,7 @@ def contact_kernel(
 
 
 def _finite(local: Mapping[tuple[str, int], str], kept: Collection[tuple[str, int]]) -> list[str]:
-    """Return the C expression of the condition that a robot has not diverged."""
+    """Return C expressions that are all true if a robot has not diverged."""
     return [f"is_finite({local[entry]})" for entry in kept if entry[0] in HEALTH]
 
 

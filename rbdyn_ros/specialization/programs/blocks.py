@@ -67,7 +67,7 @@ class Blocks:
     """A program in blocks.
 
     Attributes:
-        blocks: in order.
+        blocks: the blocks, in the order of execution.
         slots: for each operation whose value another block uses, the first slot of the value.
         size: number of slots.
         outputs: outputs that are written after the last block.
@@ -199,7 +199,7 @@ def _levels(program: Program) -> list[int]:
 def _last_uses(
     program: Program, work: _Work, home: dict[int, int], at_end: list[int]
 ) -> dict[int, int]:
-    """Return the last block that uses each value that blocks other than its own use.
+    """Return, for each value that is used outside its own block, the last block that uses it.
 
     Args:
         program: the program that was cut.

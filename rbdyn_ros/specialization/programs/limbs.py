@@ -97,7 +97,7 @@ def _differ(rows: NDArray[np.float64]) -> NDArray[np.bool_]:
 
 
 def similar_limbs(m: Model, lanes: int) -> Limbs:
-    """Return similar limbs on the same body, in groups of `lanes`, or an empty tuple."""
+    """Return for each of `lanes` lanes the bodies of its limbs; () without similar limbs."""
     children: list[list[int]] = [[] for _ in range(m.nbody)]
     for body in range(1, m.nbody):
         children[m.body_parentid[body]].append(body)

@@ -46,7 +46,7 @@ class SymbolGraph:
     Attributes:
         operations: (name, operands ...), whose operands are numbers of earlier operations; or
             ("input", array, index), ("constant", value). Names are add, sub, mul, div, neg,
-            select (condition, yes, no), arctan2 (y, x), and those of UNARY and CONDITIONS.
+            select (condition, yes, no), arctan2 (y, x), and the names in UNARY and CONDITIONS.
         decide: function that returns True or False for a condition on which Python branches.
     """
 

@@ -37,7 +37,7 @@ def test_a_preset_names_topics_and_explicit_values_override_it(control, peer):
     peer.until(lambda: publishers(peer, "/mine"))
     said = node.text()
     assert "robot_compensates_friction is false, set explicitly; the preset has true" in said
-    assert "topic effort_commands is /mine, explicitly" in said
+    assert "topic effort_commands is /mine, set explicitly" in said
     node.end_well()
 
 

@@ -105,7 +105,7 @@ def test_explicit_values_override_a_preset_and_the_log_names_both():
     text = presets.applied_text(preset, given, {"effort_commands": "/mine"})
     assert "robot_compensates_friction is false, set explicitly; the preset has true" in text
     assert "output is effort_commands: " in text
-    assert "topic effort_commands is /mine, explicitly" in text
+    assert "topic effort_commands is /mine, set explicitly" in text
     assert "topic joint_states is joint_states: " in text
     assert "not run on the arm" in text
 

@@ -285,7 +285,7 @@ def test_a_scene_of_several_robots_is_refused(mast, tmp_path):
     rows = "".join(f"  {x}: {{file: {mast[0]}, xyz: [{k}, 0, 0]}}\n" for k, x in enumerate("lr"))
     done = run("layout", scene(tmp_path, f"robots:\n{rows}"), tmp_path / "p.json")
     assert done.returncode == 1
-    assert "a layout shows one robot, and the scene has several" in done.stderr
+    assert "a layout shows one robot, but the scene has several" in done.stderr
 
 
 def test_a_robot_without_urdf_is_not_shown(tmp_path):

@@ -187,7 +187,7 @@ def test_refusals_of_bad_twists_name_the_error_and_nothing_moves(simulate, peer,
     publisher = peer.publisher(Twist, "cmd_vel")
     lifted = twist(0.1)
     lifted.linear.z = 0.5
-    for message, words in [*BAD, (lifted, "linear.z is 0.5; a mobile base stays on the floor")]:
+    for message, words in [*BAD, (lifted, "linear.z is 0.5; allowed is 0 for a mobile base")]:
         peer.insist(publisher, message, lambda words=words: words in rover.simulator.text())
         peer.spin(1.1)  # at most one refusal per second is logged
     assert rover.truth("odom") == pytest.approx(before, abs=1e-4)

@@ -139,7 +139,7 @@ def test_an_object_with_the_name_of_the_scene_does_not_hide_the_robot(simulate, 
     scene = tmp_path / "cube.yaml"
     scene.write_text(CUBE.replace("GRIPPER", str(Path("config/scenes/gripper.urdf").absolute())))
     simulator = simulate("--scene", scene, "--paused")
-    simulator.wait_for("the robot is the entity 'cube_robot'")
+    simulator.wait_for("as an entity the robot is named 'cube_robot'")
     assert done(ask("GetEntities")).entities == ["cube_robot", "cube", "shelf/drawer", "floor"]
     kinds = [done(ask("GetEntityInfo", entity=name)).info for name in ("cube_robot", "cube")]
     robot, free = EntityCategory.CATEGORY_ROBOT, EntityCategory.CATEGORY_DYNAMIC_OBJECT

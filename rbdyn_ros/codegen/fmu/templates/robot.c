@@ -78,7 +78,7 @@ static int none(void* c, size_t n) {
 static int get(void* c, const unsigned int r[], size_t n, double x[], size_t nx) {
     Instance* robot = (Instance*)c;
     size_t k;
-    if (n != nx) { return wrong(robot, "every variable is one number"); }
+    if (n != nx) { return wrong(robot, "each variable has exactly one number"); }
     for (k = 0U; k < n; ++k) {
         if (r[k] >= END) { return wrong(robot, "there is no variable with this reference"); }
     }
@@ -97,12 +97,12 @@ static int get(void* c, const unsigned int r[], size_t n, double x[], size_t nx)
 static int set(void* c, const unsigned int r[], size_t n, const double x[], size_t nx) {
     Instance* robot = (Instance*)c;
     size_t k;
-    if (n != nx) { return wrong(robot, "every variable is one number"); }
+    if (n != nx) { return wrong(robot, "each variable has exactly one number"); }
     for (k = 0U; k < n; ++k) {
         const int input = r[k] >= FIRST_TAU && r[k] < FIRST_Q;
         const int start = r[k] >= FIRST_START && r[k] < END;
-        if (!input && !start) { return wrong(robot, "only tau and the start can be set"); }
-        if (start && robot->begun) { return wrong(robot, "the start is set before it begins"); }
+        if (!input && !start) { return wrong(robot, "only tau and the start state can be set"); }
+        if (start && robot->begun) { return wrong(robot, "the start state can only be set before time begins"); }
         if (!isfinite(x[k])) { return wrong(robot, "a number is not finite"); }
     }
     for (k = 0U; k < n; ++k) {

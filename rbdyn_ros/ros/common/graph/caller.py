@@ -204,7 +204,7 @@ class _SentGoal:
         executor.create_task(self._send, client, goal)
 
     def cancel(self) -> None:
-        """Cancel the goal, now or as soon as it is accepted; wait up to PATIENCE for it."""
+        """Cancel the goal now or once it is accepted; wait up to PATIENCE for the cancellation."""
         self._executor.create_task(self._cancel)
         self._settled.wait(PATIENCE)
 

@@ -47,6 +47,6 @@ class Listener:
         Raises:
             KeyboardInterrupt: stop was set.
         """
-        if self._stop.is_set():  # a signal raised while C++ calls Python is lost
+        if self._stop.is_set():  # an exception that a signal raises while C++ calls Python is lost
             raise KeyboardInterrupt
         self._executor.spin_once(timeout_sec=timeout)

@@ -83,12 +83,12 @@ PRESETS = ByName(
     Table(
         "gripper",
         (
-            Key("joint", Name(), "end of the name of its joint", needed=True),
-            Key("closed", Number(), "position where the fingers meet", needed=True),
-            Key("open", Number(), "position where it is open", needed=True),
-            Key("width", Number(above=0.0, unit="m"), "between the open fingers", needed=True),
+            Key("joint", Name(), "name of the joint, without a prefix", needed=True),
+            Key("closed", Number(), "position of the joint where the fingers meet", needed=True),
+            Key("open", Number(), "position of the joint where the gripper is open", needed=True),
+            Key("width", Number(above=0.0, unit="m"), "distance of the open fingers", needed=True),
             Key("force", Number(above=0.0, unit="N"), "largest force between the fingers"),
-            Key("source", Name(), "address of the document that says so", needed=True),
+            Key("source", Name(), "address of the document with these values", needed=True),
         ),
         make=GripperPreset,
     ),

@@ -134,7 +134,7 @@ class ManagedNode(LifecycleNode):
         name = self.get_fully_qualified_name()
         other = process_of(name)
         if other:
-            text = f"{other} of this machine is {name} too; kill -9 ends it if it hangs"
+            text = f"{other} of this machine also runs a node {name}; kill -9 ends it if it hangs"
             self.get_logger().warning(text)
         self._held = hold(name)
 
@@ -174,7 +174,7 @@ class ManagedNode(LifecycleNode):
         return super().on_shutdown(state)
 
     def allow(self, seconds: float) -> None:
-        """Allow a stopping process this time [s], from now on, until it is killed."""
+        """Let a stopping process end within this time [s] from now on, before it is killed."""
         if isinstance(self.stop, Stop):
             self.stop.allow(seconds)
 

@@ -36,8 +36,8 @@ PATIENCE, CALM = 1.7, 15.0
 #: Time is counted in naps of this length [ns], so that time in which the process was suspended
 #: does not count.
 NAP = 10_000_000
-#: Cost of a nap on a calm machine, and while tasks wait for a processor. A clean end needs 0.1 s
-#: of processor time, which can take seconds on a busy machine.
+#: A nap uses up so much of the allowed time: on a calm machine, and while tasks wait for a
+#: processor. A clean end needs 0.1 s of processor time, which can take seconds on a busy machine.
 CALM_NAP, BUSY_NAP = 4, 1
 COST_OF_A_SECOND = CALM_NAP * NANOSECONDS // NAP
 HURRIED, UNHURRIED = int(PATIENCE * COST_OF_A_SECOND), int(CALM * COST_OF_A_SECOND)

@@ -78,5 +78,5 @@ def twist_of(message: Any, frame: str, stamped: bool) -> Array:
         if not math.isfinite(value):
             raise refusal(f"{part}.{axis} is {exactly(value)}; allowed is a finite number")
         if (part, axis) in OTHERS and value != 0.0:
-            raise refusal(f"{part}.{axis} is {exactly(value)}; a mobile base stays on the floor")
+            raise refusal(f"{part}.{axis} is {exactly(value)}; allowed is 0 for a mobile base")
     return np.array([getattr(getattr(twist, part), axis) for part, axis in PARTS])

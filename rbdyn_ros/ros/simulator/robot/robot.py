@@ -111,7 +111,7 @@ class Change:
     prepared: Sequence[Callable[[], None]]
 
     def settled(self, d: Data) -> "Change":
-        """Return the change; its newest weld keeps the relative pose of the links in d."""
+        """Return the change with the newest weld at the relative pose that its links have in d."""
         places = Places(self.before.m, d.qpos, d.time)
         after = self.after.settled(self.before, places)
         return replace(self, after=after, m=after.with_weld_pose(self.m))
@@ -507,7 +507,7 @@ class Robot:
             [Parameter(name, value=value or [""]) for name, value in right.items()]
         )
         if not result.successful:
-            text = f"the parameters of faults do not follow the joints: {result.reason}"
+            text = f"the parameters of faults cannot be fitted to the new joints: {result.reason}"
             self.node.get_logger().warning(text)
             return
         listed = "; ".join(f"{name} is {value} now" for name, value in right.items())

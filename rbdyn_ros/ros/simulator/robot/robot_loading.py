@@ -231,7 +231,7 @@ def _declare_facts(node: Node, m: Model, commands: CommandParser, start: Array) 
     free = SingleJoints.free(m)
     for name, address in zip(free.names, free.qposadr, strict=True):
         facts[params.INITIAL + name] = float(start[address])
-    # the parameter `start` has the values that the user has set
+    # `start` also has the positions that the user has set
     parameters.declare_facts(node, facts)
 
 

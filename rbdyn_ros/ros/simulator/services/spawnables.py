@@ -219,7 +219,7 @@ def _surface(given: dict[str, tuple[float, ...]]) -> geometries.Surface | None:
 
 
 def _numbers(query: str, allowed: dict[str, int]) -> dict[str, tuple[float, ...]]:
-    """Return the numbers in a query by key; refuse others than `allowed`: key and its count."""
+    """Return the numbers in a query by key; `allowed` has the count of numbers of each key."""
     found: dict[str, tuple[float, ...]] = {}
     try:
         fields = parse_qsl(query, keep_blank_values=True, max_num_fields=20)

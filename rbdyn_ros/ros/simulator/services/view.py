@@ -94,7 +94,7 @@ class ViewedSimulation:
         return [watched.instant(energy) for watched in self._watched]
 
     def recast(self, robot: int) -> Cast | None:
-        """Return a robot with the objects of the last instant; None: outdated, or before begin."""
+        """Return a robot with the objects of the last instant; None if these are outdated."""
         if self._begun is None:
             return None
         watched, shown = self._watched[robot], self.robots[robot]

@@ -45,7 +45,7 @@ HEARTBEAT = 1.0
 #: Interval at which Python publishes a state, to notice new subscribers and problems [s].
 LOOK = 0.1
 
-#: Topics other than joints, motors and transforms.
+#: Types of the topics other than joint states, motor states and transforms.
 Other = (
     SensorTopics
     | WrenchMarkers
@@ -245,7 +245,7 @@ class Outputs:
     def publish(self, state: LoopState) -> None:
         """Publish the state that was read last on all topics that are due; /clock is last.
 
-        Afterwards compiled code publishes states without news; see runtime/kernels/stream.py.
+        Afterwards compiled code publishes plain states; see runtime/kernels/stream.py.
         """
         self._alarms.report(self._loop.m, state)
         if self._watch is not None:
@@ -282,7 +282,7 @@ class Outputs:
             self._clock.publish(self._clock_bytes.filled(stamp, _NO_NUMBERS))
 
     def _arm(self) -> None:
-        """Let compiled code publish states without news, unless Python must process each state."""
+        """Let compiled code publish plain states, unless Python must process each state."""
         if self._watch is not None or self._recorder is not None:
             return
         heard = self._objects is not None and self._objects.is_heard()

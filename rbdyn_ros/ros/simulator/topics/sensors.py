@@ -198,7 +198,7 @@ class SensorTopics:
 
     def close(self) -> None:
         """End the thread and the process of lidars and cameras, after the publisher has ended."""
-        self._renderers.stop()  # end it first, because the thread may wait for a picture
+        self._renderers.stop()  # stop this first, because the thread may wait for a picture
         self._sensor_work.close()
         self._renderers.close()
 

@@ -60,7 +60,7 @@ def open_unitree(
         return None
     if values.time_mode == "lockstep":
         text = (
-            "parameter 'unitree': LowCmd has no stamp that says which state it answers, so that "
+            "parameter 'unitree': LowCmd has no stamp that says which state it answers, so "
             "time_mode cannot be lockstep; allowed is realtime or fast"
         )
         raise ParameterError(Finding("no-stamp", text, "error", "unitree"))

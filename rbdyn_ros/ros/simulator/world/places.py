@@ -77,7 +77,7 @@ class PlacedShape:
         if isinstance(shape, geometries.Points):
             points = pos + np.asarray(shape.points) @ mat.T
             return points.min(axis=0), points.max(axis=0)
-        if isinstance(shape, geometries.Plane):  # bounded only along z, and if it is z = 0
+        if isinstance(shape, geometries.Plane):  # bounded only above, and only if it is z = 0
             top = 0.0 if self.pose == IN_PLACE else np.inf
             return np.full(3, -np.inf), np.array([np.inf, np.inf, top])
         if isinstance(shape, geometries.HeightField):

@@ -1,6 +1,6 @@
 // The arm: its kernels, their memory, and what other threads read and write.
 //
-// The kernels are those of rbdyn_ros. The arm does not need ROS. `start` and `update` allocate
+// The kernels come from rbdyn_ros. The arm does not need ROS. `start` and `update` allocate
 // nothing, lock nothing and throw nothing. It is not a safety function: the arm's own safety
 // controller and emergency stop stay in charge.
 
@@ -20,7 +20,7 @@
 namespace @{namespace}
 {
 
-/// Phases of the arm: those of endings, the start-up test, and an arm that is not commanded.
+/// Phases of the arm: the phases in endings, the start-up test, and an arm without commands.
 enum class Phase : int { running, braking, holding, blind, silent, testing, disarmed };
 static_assert(static_cast<int>(Phase::running) == endings::RUNNING);
 static_assert(static_cast<int>(Phase::silent) == endings::SILENT);
@@ -38,11 +38,11 @@ enum class Refusal : int {
   found = arm_kernels::FOUND, stopped = arm_kernels::STOPPED
 };
 
-/// Settings of the arm, in the records of the kernels; the defaults are those of arm_controller.
+/// Settings of the arm, in the records of the kernels; the defaults are as in arm_controller.
 struct ArmSettings
 {
   ArmLoopState loop;
-  BlindState blind;  // its gains are also those of computed_torque
+  BlindState blind;  // computed_torque has the same gains
   StartUp trial;
   Actuation actuation;
   ArmState arm;
@@ -53,7 +53,7 @@ struct ArmSettings
 struct Verdict
 {
   Fault fault = Fault::none;
-  bool blind = false;  // the state may be wrong
+  bool blind = false;  // whether the state may be wrong
   std::size_t joint = 0;
   double value = 0.0;
   double bound = 0.0;

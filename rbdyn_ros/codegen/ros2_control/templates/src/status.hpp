@@ -20,7 +20,7 @@ constexpr std::array<const char *, 7> PHASES{
 
 inline const char * name_of(std::size_t joint) { return NAMES[PLACE[joint]]; }
 
-/// A text with a joint and numbers, of some digits, in its placeholders.
+/// Fill the placeholders of a text with a joint, and with numbers of some digits.
 inline std::string filled(
   std::string text, std::size_t joint, double value, double bound, int digits)
 {

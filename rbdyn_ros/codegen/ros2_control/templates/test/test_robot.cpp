@@ -54,7 +54,7 @@ ArmSettings settings_for_test()
   ArmSettings settings;
   settings.blind.gains = gains_of(settings::STIFFNESS, settings::DAMPING);
   settings.loop.measures = 0;
-  settings.loop.period = 1e-6;  // no gains shake
+  settings.loop.period = 1e-6;  // so short that no gains shake the arm
   settings.arm.tests = 0;  // nothing moves here
   return settings;
 }

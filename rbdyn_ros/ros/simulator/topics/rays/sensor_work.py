@@ -28,7 +28,7 @@ NICE = 10
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Job:
-    """A reading to make: of sensor `k` of a suite in a state."""
+    """A reading that sensor `k` of a suite must take in a state."""
 
     suite: Suite
     k: int
