@@ -184,8 +184,8 @@ MODEL_FIELDS = (
     Field("jnt_reversed", ("njnt",), "1 if the joint moves its predecessor", "int"),
     Field("jnt_common", ("njnt",), "1 if forward and of a type up to PLANAR", "int", derived=True),
     # a joint's own coordinates, and the coordinates that move it: for a mimic joint, its leader's
-    Field("jnt_qposadr", ("njnt",), "its or its leader's entry in qpos_all", "int", derived=True),
-    Field("jnt_dofadr", ("njnt",), "first entry in qvel_all, own or leader", "int", derived=True),
+    Field("jnt_qposadr", ("njnt",), "its own or leader's entry in qpos_all", "int", derived=True),
+    Field("jnt_dofadr", ("njnt",), "its own or leader's entry in qvel_all", "int", derived=True),
     Field("jnt_qposadr_all", ("njnt",), "its own first entry in qpos_all", "int", derived=True),
     Field("jnt_dofadr_all", ("njnt",), "its own first entry in qvel_all", "int", derived=True),
     Field("jnt_dofnum", ("njnt",), "number of velocity coordinates", "int", derived=True),

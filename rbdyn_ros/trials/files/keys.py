@@ -51,11 +51,11 @@ def _number(name: str, doc: str, *, needed: bool = False) -> Key:
 _LOW = _number("low", "smallest sample", needed=True)
 _HIGH = _number("high", "largest sample", needed=True)
 _ENDS = (_number("low", "smallest sample"), _number("high", "largest sample"))
-_NORMAL = (_number("mean", "mean", needed=True), _number("stddev", "not cut off", needed=True))
+_NORMAL = (_number("mean", "mean", needed=True), _number("stddev", "without the cut", needed=True))
 DISTRIBUTIONS = (
-    Key("uniform", Table("", (_LOW, _HIGH), make=Uniform), "all numbers are as likely"),
-    Key("loguniform", Table("", (_LOW, _HIGH), make=LogUniform), "all magnitudes are as likely"),
-    Key("normal", Table("", (*_NORMAL, *_ENDS), make=Normal), "cut off below low and above high"),
+    Key("uniform", Table("", (_LOW, _HIGH), make=Uniform), "all numbers are equally likely"),
+    Key("loguniform", Table("", (_LOW, _HIGH), make=LogUniform), "the logarithm is uniform"),
+    Key("normal", Table("", (*_NORMAL, *_ENDS), make=Normal), "normal distribution, cut off"),
     Key("choice", List(ANY, "number", least=1), "numbers, one of which is drawn"),
 )
 _KINDS = tuple(key.name for key in DISTRIBUTIONS)
@@ -183,7 +183,7 @@ def _of_actuators() -> Table:
 VARY = Table(
     "vary",
     (
-        *(_by_part("vary", name, f"changes by {part}") for name, part in PARAMETERS.items()),
+        *(_by_part("vary", name, f"values by {part}") for name, part in PARAMETERS.items()),
         Key(ACTUATORS, _of_actuators(), "numbers of the actuators file, by joint"),
     ),
     owner="vary",
@@ -192,17 +192,17 @@ VARY = Table(
 _FAULTS: dict[str, tuple[float, float | None, str]] = {
     "command_delay": (0.0, None, "delay of commands [s]"),
     "command_drop": (0.0, 1.0, "probability that a command is lost"),
-    "state_delay": (0.0, None, "delay of states [s]"),
-    "position_noise": (0.0, math.inf, "standard deviation of positions [rad or m]"),
-    "velocity_noise": (0.0, math.inf, "standard deviation of velocities [rad/s or m/s]"),
-    "effort_scale": (-math.inf, math.inf, "factor of commanded efforts"),
+    "state_delay": (0.0, None, "age of the state that the controller gets [s]"),
+    "position_noise": (0.0, math.inf, "standard deviation of measured positions [rad or m]"),
+    "velocity_noise": (0.0, math.inf, "standard deviation of measured velocities [rad/s or m/s]"),
+    "effort_scale": (-math.inf, math.inf, "actual effort / commanded effort"),
 }
 FAULT_BOUNDS = {name: (low, high) for name, (low, high, _) in _FAULTS.items()}
 _FAULT_KEYS = tuple(Key(name, SAMPLED, meaning) for name, (*_, meaning) in _FAULTS.items())
 FAULTS = Table("faults", _FAULT_KEYS, owner="faults")
 BAND = "settling_band"
 MEASURES = ByName(
-    Table("measure", (Key("python", _CODE, "FILE:FUNCTION", needed=True),)),
+    Table("measure", (Key("python", _CODE, "FILE:FUNCTION of the measure", needed=True),)),
     "measure",
     "measure",
     own={BAND: POSITIVE},
@@ -244,21 +244,21 @@ TRIAL = Table(
         Key("repair", Flag(), "repair errors of the robot where possible", default=False),
         Key("floating_base", Flag(), "the base moves freely, as in `rb.load`", default=False),
         Key("contact", Flag(), "contact of the <collision> elements of a .urdf", default=False),
-        Key("exact_stops", Flag(), "exact friction and limits; default: with contact, a node "
+        Key("exact_stops", Flag(), "exact friction and limits; default: true with contact, a node "
             "or a box"),
         Key("runs", Whole(1, MAX_RUNS), "number of runs; default 100"),
         Key("first_seed", Whole(0, MAX_SEED), "seed of the first run; default 0"),
         Key("duration", POSITIVE, "simulated time of a run [s]", needed=True),
-        Key("timestep", POSITIVE, "timestep [s]; default: the robot's"),
+        Key("timestep", POSITIVE, "timestep [s]; default: the timestep of the robot"),
         Key("actuators", Name("a file"), "actuators file; default: none"),
-        Key("controller", CONTROLLER, "controller of the efforts", needed=True),
-        Key("reference", REFERENCE, "motions to track; the other joints stay at their start"),
+        Key("controller", CONTROLLER, "controller that commands the efforts", needed=True),
+        Key("reference", REFERENCE, "motions to track; other joints hold their start position"),
         Key("start", START, "state of the joints: numbers or distributions"),
         Key("payload", PAYLOAD, "a point mass on a link"),
         Key("vary", VARY, "numbers of the Model that differ between runs"),
         Key("faults", FAULTS, "faults between controller and robot"),
         Key("measures", MEASURES, "your measures, and `settling_band`, the largest error at rest"),
-        Key("limits", LIMITS, "allowed ranges by measure; one number: the largest"),
+        Key("limits", LIMITS, "allowed ranges by measure; a single number is the largest value"),
         Key("verdict", VERDICT, "how runs decide the verdict", default=Rule()),
         Key("process", PROCESS, "limits of a `python` controller, a node or a command",
             default=Allowance()),
