@@ -62,7 +62,7 @@ LAWS = (
             setting="admittance_axes"),
         _per_axis("mass", "virtual mass", "kg m^2, kg", SMALLEST_MASS),
         _per_axis("damping", "virtual damping", "N m s/rad, N s/m"),
-        _per_axis("stiffness", "virtual stiffness; 0: the link stays where it is let go", STIFF),
+        _per_axis("stiffness", "virtual stiffness; 0: the link stays where you leave it", STIFF),
         _per_axis("deadband", "largest torque and force that do not move the link", "N m, N"),
         Parameter("admittance.wrench", "sensor", "source of the wrench: topic wrench of a "
             "force-torque sensor, or an estimate from measured efforts", choices=WRENCHES,
@@ -73,7 +73,7 @@ LAWS = (
             "mass of the tool on the force-torque sensor", "kg", 0.0, 1e3,
             setting="tool_mass"),
         Parameter("admittance.tool_com", [0.0, 0.0, 0.0],
-            "its centre of mass in the axes of the sensor", "m", -10.0, 10.0, setting="tool_com"),
+            "centre of mass of the tool, in sensor axes", "m", -10.0, 10.0, setting="tool_com"),
     ),
     *group(
         "cartesian path",
@@ -86,7 +86,7 @@ LAWS = (
                 ("speed", 0.1, "speed of the link", "m/s", SLOWEST),
                 ("rotation_speed", 0.5, "speed at which the link turns", "rad/s", SLOWEST),
                 ("acceleration", 0.5, "acceleration of the link", "m/s^2", SLOWEST),
-                ("rotation_acceleration", 2.0, "acceleration of its rotation", "rad/s^2", SLOWEST),
+                ("rotation_acceleration", 2.0, "acceleration in rotation", "rad/s^2", SLOWEST),
                 (
                     "blend",
                     0.0,

@@ -105,8 +105,8 @@ PARAMETERS = (
         Parameter("command_timeout", 0.1, "age at which a command expires", "s", 1e-3, 1e6),
         Parameter("answer_timeout", 0.1, "refuse a command whose stamp is older than the newest "
             "state by more than this, in time_mode realtime; 0: never", "s", 0.0, 1e6),
-        Parameter("start", "falling", "before the first command of a joint: falling: it does what "
-            "on_timeout says; held, in time_mode realtime with on_timeout zero: its weight is "
+        Parameter("start", "falling", "until the first command of a joint, falling: on_timeout "
+            "decides its effort; held, in time_mode realtime with on_timeout zero: its weight is "
             "carried, and a floating robot stands on its feet (in the state standing, stand, "
             "half_sitting or home of its SRDF, if it has one) or is held at its root; shown, the "
             "default of rbdyn sim: held if the parameter view is true, else falling",
@@ -152,15 +152,15 @@ PARAMETERS = (
             "at startup"),
         _rate("clock_rate", 100.0, "rate of /clock"),
         Parameter("stats_rate", 1.0, "rate of ~/stats and /diagnostics", "Hz", 0.01, 100.0),
-        Parameter("record", "", "path of a new .mcap file to record everything to; empty: do not "
-            "record"),
+        Parameter("record", "", "path of a new .mcap file with a recording of the run; empty: do "
+            "not record"),
     ),
     *group(
         "view",
         Parameter("view", False, "show the robots in a web browser; rbdyn sim does unless "
             "--no-view"),
-        Parameter("view_port", 8080, "port of the view; the next free one if it is taken; 0: any "
-            "free one", "", 0, 65535),
+        Parameter("view_port", 8080, "port of the view, or the next free port if it is taken; 0: "
+            "any free port", "", 0, 65535),
         Parameter("view_address", "127.0.0.1", "address at which the view listens; 0.0.0.0: every "
             "machine that reaches this one can connect"),
     ),
