@@ -155,7 +155,7 @@ _ARM = (
     _out("payload", _D, "mass of the payload [kg]", lambda r: r.arm.load.mass),
     _out("payload_cog", "VECTOR3D", "centre of mass of the payload in the flange [m]",
          lambda r: r.arm.load.com),
-    _out("payload_inertia", _V6, "its inertia: xx yy zz xy xz yz", lambda r: r.arm.load.six),
+    _out("payload_inertia", _V6, "payload inertia: xx yy zz xy xz yz", lambda r: r.arm.load.six),
     _out("target_gravity", "VECTOR3D", "gravity in the base, as set_gravity takes it [m/s^2]",
          lambda r: -r.arm.gravity),
 )  # fmt: skip
@@ -294,7 +294,7 @@ LISTED_INPUTS = (
     *(
         _in(f"{name}{end}", "UINT8", meaning)
         for name in MASKED
-        for end, meaning in (("_mask", "which outputs are set"), ("", "their values"))
+        for end, meaning in (("_mask", "which outputs are set"), ("", "values of the outputs"))
     ),
     _in("standard_analog_output_mask", "UINT8", "which outputs are set"),
     _in("standard_analog_output_type", "UINT8", "bits that are 1 for a voltage"),
