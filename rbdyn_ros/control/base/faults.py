@@ -72,9 +72,9 @@ FAULTS = (
     ),
     FaultKind(
         "age",
-        "no state for `state_timeout`; or states so rare, or in such bursts, that an effort acts "
-        "for more than 20 ms (average over 0.25 s), or longer than after a single pause of "
-        "`state_timeout`",
+        "no state for `state_timeout`; or states so rare, or in such bursts, that efforts act for "
+        "more than 20 ms on average (over 0.25 s), and longer than one pause of `state_timeout` "
+        "would cause",
         "blind",
     ),
     FaultKind(
