@@ -29,13 +29,13 @@ This page lists which parts of real arms' control boxes `rbdyn sim --box` and `r
 | robot | TCP 1337, protocol version 10 (libfranka 0.18 and later); a client with another version gets the status of an incompatible library |
 | gripper | TCP 1338, version 3: homing, grasp, move, stop, and states every 10 ms |
 | arms | Panda and FR3, distinguished by the limit of joint 4; joints `...joint1` to `...joint7` in one chain on a fixed base |
-| real time | measured with a node at real-time priority on two busy cores: states reach a client 0.1 ms late (median), 0.5 to 1.7 ms (99 %); success rate 0.98 over a minute; the node wakes up 138 to 177 us late (99 %), without a box 44 us |
+| accuracy in real time | measured with a node at real-time priority on two busy cores: states reach a client 0.1 ms late (median), 0.5 to 1.7 ms (99 %); success rate 0.98 over a minute; the node wakes up 138 to 177 us late (99 %), without a box 44 us |
 | unmodified clients in the tests | `pylibfranka` 0.21, `franky` 2.0: joint and Cartesian motions, both impedances, stop, gripper |
 | requests | all twelve requests of version 10 |
 | motions | torques; joint positions and velocities, poses and twists of the end effector with elbow, each with either internal controller or with torques of the client; asynchronous joint goals with the internal controllers |
 | a Move while the arm brakes | begins when the arm rests |
 | allowed deviations of a Move | path deviations limit end effector and elbow under the internal controllers; goal deviations have no effect |
-| measured speeds | of joints and of the end effector's translation are limited; of rotations only the commanded speed is limited |
+| measured speeds | speeds of joints and of the end effector's translation are limited; for rotations only the commanded speed is limited |
 | loads, frames | at most 50 kg and 2 m from the flange |
 | bodies attached to links 1 to 6 | count as parts of the link, in the pose that the robot file gives them |
 | lost commands | torques stay and motions keep their acceleration; after 20 lost cycles the motion ends |
@@ -72,10 +72,10 @@ UR = """\
 |---|---|
 | arms | joints `...shoulder_pan_joint`, `...shoulder_lift_joint`, `...elbow_joint`, `...wrist_1_joint` to `...wrist_3_joint` in one chain on a fixed base; the links `base` and `tool0` are the controller's frames |
 | RTDE | TCP 30004, versions 1 and 2, at most 500 Hz, 8 clients; only one client may set an input |
-| dashboard | TCP 29999: power, brakes, stop, pause, play of a paused program, protective stop, modes, versions, popup, log; `play` of a program file asks a client at 127.0.0.1 port 50002 for its program, as the URCap External Control does; it plays no other files |
+| dashboard | TCP 29999: power, brakes, stop, pause, play of a paused program, protective stop, modes, versions, popup, log. `play` of a program file asks a client at 127.0.0.1 port 50002 for its program, as the URCap External Control does; program files themselves are not run |
 | programs | TCP 30001, 30002, 30003: the control script of ur_rtde, `external_control.urscript`, and sequences of the calls below. Any other program is refused: the log and a text message of RTDE show its first line. A program has at most 1 MiB and 10,000 calls; in each cycle, at most 20 calls without a motion are executed |
 | limits of numbers | speeds and accelerations of moves 1e-6 to 1000; rotation of a pose 1000 rad; gravity 30 m/s^2 in each axis; tools 2 m; payloads 50 kg; packets 65535 bytes |
-| pause | speeds fall to zero; in direct torque and freedrive springs hold the arm where the pause began; axes of force mode come to rest |
+| pause | speeds fall to zero; in direct torque and freedrive springs hold the arm where the pause began; the compliant axes of force mode come to rest |
 | states at 30001 and 30002 | the version, then ten states a second: robot mode, joints, tool, kinematics and configuration, with checksums and Denavit-Hartenberg parameters of zero; other parts, and states at 30003, are absent. Of the faults of the connection only `link_loss` acts on them |
 | words at 30001 to 30003 | `power on`, `power off`, `set robotmode run`, `set unlock protective stop`, `stop program` |
 | `external_control.urscript` of ur_client_library, ur_robot_driver | versions 1.3.4 (2023) to 2.14; see [below](#external_controlurscript) |
@@ -116,7 +116,7 @@ only machines that you trust reach the box.
 | SPEEDJ, SPEEDL | simulated, with 40 rad/s^2 or m/s^2 |
 | TORQUE | simulated, clipped at the efforts of the robot file; friction is not compensated |
 | FREEDRIVE | approximated: the law is not public |
-| FORWARD | simulated: trajectories of given or unlimited length, cancel, results; a point must arrive within 0.5 s at rest, and 4 ms in a motion; the remaining points of a cancelled or failed trajectory are dropped before the next trajectory |
+| FORWARD | simulated: trajectories of given or unlimited length, cancel, results; the next point must arrive within 0.5 s while the arm rests, and within 4 ms while it moves; the remaining points of a cancelled or failed trajectory are dropped before the next trajectory |
 | splines of third and fifth degree | simulated: the arm follows the polynomial; a fast end slows down at 15 rad/s^2 |
 | points with times | each ramp takes a third of the time; the vendor's share is not public |
 | tool contact | approximated: 10 N against the motion; the tool stops, returns to where the contact began, and the client gets the result |

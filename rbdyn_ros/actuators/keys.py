@@ -41,7 +41,7 @@ THERMAL = (
     _signed("ambient", "C", "temperature of the ambient; default 25"),
 )
 COGGING_KEYS = (
-    _number(COGGING[0], "N m", "torque amplitude sin(poles angle + phase)", needed=True),
+    _number(COGGING[0], "N m", "the torque is amplitude sin(poles angle + phase)", needed=True),
     _number(COGGING[1], "", "periods per revolution", needed=True),
     Key(COGGING[2], Number(quantity=SIZE, unit="rad"), "phase at the angle 0", default=0.0),
 )
@@ -101,7 +101,7 @@ DIALECT = Dialect(
     table(
         "actuators file",
         Key("actuators", ByName(ACTUATOR, "joint", "actuator"),
-            "actuators by joint; forces move such a joint in one degree of freedom", needed=True),
+            "actuators by joint; each joint has one dof, which forces move", needed=True),
     ),
 )  # fmt: skip
 

@@ -38,8 +38,8 @@ TERM = table(
 ACTION = table(
     "action",
     Key("scale", _each(Number()), "position targets are offset + scale action", needed=True),
-    Key("offset", _each(Number()), "default: `default_position`"),
-    Key("clip", Number(above=0.0), "largest magnitude of the numbers, before `scale`"),
+    Key("offset", _each(Number()), "offset of position targets; default: `default_position`"),
+    Key("clip", Number(above=0.0), "largest absolute value of an action, before `scale`"),
 )
 COMMAND = table(
     "command",
@@ -58,7 +58,7 @@ DIALECT = Dialect(
         Key("joints", List(Name("the name of a joint"), "joint", 1),
             "joints in the network's order", needed=True),
         Key("rate", Number(above=0.0, high=1e4, unit="Hz"), "actions per second", needed=True),
-        Key("default_position", _each(Number()), "reference positions of the joints; default 0"),
+        Key("default_position", _each(Number()), "default positions of the joints; default 0"),
         Key("stiffness", _each(GAIN), "stiffness of the joints", needed=True),
         Key("damping", _each(GAIN), "damping of the joints", needed=True),
         Key("action", ACTION, "how the network's numbers become position targets", needed=True),

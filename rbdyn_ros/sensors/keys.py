@@ -53,7 +53,7 @@ def _errors(quantity: str) -> Table:
     rows = [
         Key("stddev", kind(SIZE), "standard deviation of white noise"),
         Key("bias", kind(Number()), "constant offset"),
-        Key("bias_walk", kind(SIZE), "random walk of the bias after a second [unit/sqrt(s)]"),
+        Key("bias_walk", kind(SIZE), "deviation of the bias after a second [unit/sqrt(s)]"),
     ]
     if quantity != "orientation":
         rows.append(Key("resolution", kind(SIZE), "the smallest step; 0: not rounded"))
@@ -111,7 +111,7 @@ MAGNETOMETER = table(
     "magnetometer",
     _type("magnetometer"),
     LINK,
-    Key("earth_field", NumberList(3), "field in world axes [T]; default: SDFormat's"),
+    Key("earth_field", NumberList(3), "magnetic field in world axes [T]; default: SDFormat's"),
     BODY_RATE,
     _noise("magnetic_field"),
 )
@@ -207,9 +207,9 @@ CAMERA = (
     Key("width", Whole(1, MAX_PIXELS), "columns of the picture", needed=True),
     Key("height", Whole(1, MAX_PIXELS), "rows of the picture", needed=True),
     Key("field_of_view", Number(low=NARROWEST, high=math.pi - 3e-3, unit="rad"),
-        "horizontal angle without distortion"),
+        "horizontal angle of view without distortion"),
     Key("intrinsics", NumberList(4, (Number(above=0.0), Number(above=0.0), Number(), Number())),
-        "fx, fy, cx, cy [pixels]"),
+        "fx, fy, cx, cy [pixels], instead of `field_of_view`"),
     Key("distortion", NumberList(), "k1 k2 p1 p2 [k3 [k4 k5 k6]] of OpenCV; default: none"),
 )  # fmt: skip
 VIEW = ("field_of_view", "intrinsics")
@@ -221,7 +221,7 @@ DEPTH_CAMERA = table(
     Key("encoding", OneOf(DEPTH), "metres, or whole millimetres", default=DEPTH[0]),
     Key("segmentation", Flag(), "the object at each pixel is published too", default=False),
     Key("points", Flag(), "the points are published as a PointCloud2", default=False),
-    Key("method", OneOf(METHODS), "how depths are computed", default=METHODS[0]),
+    Key("method", OneOf(METHODS), "how depths are computed: drawn or by rays", default=METHODS[0]),
     one=VIEW,
     code="missing-key",
 )

@@ -414,7 +414,7 @@ LIES = (
     Lie(
         "saw",
         "values",
-        "a saw of 0.05 rad and 2 Hz added to a position",
+        "a sawtooth of 0.05 rad and 2 Hz added to a position",
         ("velocity",),
         wave(saw, 0.05, 2.0),
         felt=True,
@@ -480,7 +480,7 @@ LIES = (
         Lie(
             f"hidden_lag_{ms}_ms",
             "time",
-            f"numbers {ms} ms late beside honest stamps",
+            f"numbers {ms} ms late with correct stamps",
             (NONE, "velocity", "frozen"),
             outdated(1e-3 * ms),
             felt=True,

@@ -49,7 +49,7 @@ ENTRIES = (
     _f("O_T_EE_d", 16, "desired pose of the end effector, from q_d"),
     _f("F_T_EE", 16, "end effector in the flange, F_T_NE times NE_T_EE"),
     _f("EE_T_K", 16, "stiffness frame, as set by the client"),
-    _f("F_T_NE", 16, "nominal end effector: the hand's, or the flange without a hand"),
+    _f("F_T_NE", 16, "nominal end effector: of the hand, or the flange without a hand"),
     _f("NE_T_EE", 16, "end effector, as set by the client"),
     _f("m_ee", 1, "mass of all links beyond the flange"),
     _f("I_ee", 9, "inertia of these links about their centre, fingers closed"),

@@ -294,7 +294,7 @@ LISTED_INPUTS = (
     *(
         _in(f"{name}{end}", "UINT8", meaning)
         for name in MASKED
-        for end, meaning in (("_mask", "which outputs are set"), ("", "their values"))
+        for end, meaning in (("_mask", "which outputs are set"), ("", "values of the outputs"))
     ),
     _in("standard_analog_output_mask", "UINT8", "which outputs are set"),
     _in("standard_analog_output_type", "UINT8", "bits that are 1 for a voltage"),

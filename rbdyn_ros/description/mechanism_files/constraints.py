@@ -33,7 +33,7 @@ TERM = table(
     "",
     Key("joint", Name(), "a joint", needed=True),
     Key("factor", Number(), "factor of the joint's position", needed=True),
-    Key("coordinate", Whole(), "which coordinate of the joint; default 0"),
+    Key("coordinate", Whole(), "number of the joint's coordinate, from 0; default 0"),
     make=GearTerm,
 )
 GEAR = table(
@@ -47,15 +47,15 @@ ROLL = table(
     Key("on", Name(), "the link that carries the plane", needed=True),
     Key("radius", Number(unit="m"), "radius of the sphere or disk", needed=True),
     Key("centre", VECTOR, "centre of the sphere or disk, in `link` [m]; default 0"),
-    Key("axis", VECTOR, "axis of the disk; default: a sphere rolls"),
+    Key("axis", VECTOR, "axis of the disk, in `link`; default: a sphere rolls"),
     Key("point", VECTOR, "a point of the plane, in `on` [m]; default 0"),
     Key("normal", VECTOR, "normal of the plane, in `on`; default: upwards"),
 )
 CONSTRAINT = table(
     "constraint",
-    Key("rod", ROD, "keeps the distance of two points"),
-    Key("band", BAND, "keeps the length of a line through points"),
-    Key("gear", GEAR, "keeps a weighted sum of joint positions"),
+    Key("rod", ROD, "keeps two points at a constant distance"),
+    Key("band", BAND, "keeps the length of a line through points constant"),
+    Key("gear", GEAR, "keeps a weighted sum of joint positions constant"),
     Key("roll", ROLL, "a sphere or a disk rolls on a plane"),
     one=("rod", "band", "gear", "roll"),
     code="bad-constraint",
@@ -63,8 +63,8 @@ CONSTRAINT = table(
 SPRING = table(
     "spring",
     *ENDS,
-    Key("stiffness", Number(unit="N/m"), "default 0"),
-    Key("damping", Number(unit="N s/m"), "default 0"),
+    Key("stiffness", Number(unit="N/m"), "stiffness of the spring; default 0"),
+    Key("damping", Number(unit="N s/m"), "damping of the damper; default 0"),
     Key("length", Number(unit="m"), "length at rest; default 0"),
 )
 CONSTRAINTS = ByName(CONSTRAINT, "constraint", "constraint", empty=True)

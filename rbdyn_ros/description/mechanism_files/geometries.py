@@ -35,17 +35,17 @@ SURFACE = (
     Key("damping_ratio", Number(), "damping ratio of the contact spring; default 1"),
     Key("stiffness", Number(unit="N/m"), "contact stiffness, instead of `time_constant`"),
     Key("damping", Number(unit="N s/m"), "contact damping, instead of `time_constant`"),
-    Key("viscosity", Number(unit="N s/m"), "viscous friction, instead of Coulomb's"),
-    Key("restitution", Number(), "part of the closing speed that an impact gives back; default 0"),
-    Key("torsional", Number(unit="m"), "torque about the normal per normal force; default 0"),
-    Key("rolling", Number(unit="m"), "torque across the normal per normal force; default 0"),
-    Key("limit_surface", Flag(), "sliding and spinning share an ellipsoid; default false"),
+    Key("viscosity", Number(unit="N s/m"), "viscous friction, instead of Coulomb friction"),
+    Key("restitution", Number(), "speed after an impact / closing speed before it; default 0"),
+    Key("torsional", Number(unit="m"), "largest torque about normal per normal force; default 0"),
+    Key("rolling", Number(unit="m"), "largest torque across normal per normal force; default 0"),
+    Key("limit_surface", Flag(), "an ellipsoid limits both sliding and spin; default false"),
 )
 FILTER = Key(
     "filter",
     table(
         "filter",
-        Key("contype", Whole(), "bits of the groups of the shape; default 1"),
+        Key("contype", Whole(), "bits of the groups to which the shape belongs; default 1"),
         Key("conaffinity", Whole(), "bits of the groups that the shape touches; default 1"),
         make=Filter,
     ),
@@ -67,8 +67,8 @@ MESH = table(
     Key("scale", VECTOR, "factors along the axes", default=(1.0, 1.0, 1.0)),
 )
 SHAPES = (
-    Key("box", BOX, "around the origin"),
-    Key("sphere", SPHERE, "around the origin"),
+    Key("box", BOX, "a box around the origin"),
+    Key("sphere", SPHERE, "a sphere around the origin"),
     Key("cylinder", CYLINDER, "a cylinder along z, around the origin"),
     Key("capsule", CAPSULE, "a cylinder with half spheres at its ends"),
     Key("points", List(VECTOR, "point"), "corners of a convex shape [m]"),
@@ -80,13 +80,13 @@ TRIANGLE_MESH = table(
     Key("scale", VECTOR, "factors along the axes", default=(1.0, 1.0, 1.0)),
 )
 WORLD_SHAPES = (
-    Key("plane", table("plane", make=Plane), "the plane z = 0; below is inside"),
+    Key("plane", table("plane", make=Plane), "the plane z = 0; the side below it is solid"),
     *SHAPES,
-    Key("height_field", HEIGHT_FIELD, "heights over a level rectangle"),
+    Key("height_field", HEIGHT_FIELD, "terrain: heights over a level rectangle"),
     Key("triangle_mesh", TRIANGLE_MESH, "a .stl, .obj or .dae file; it need not be convex"),
 )
 FRICTION = Key(
-    "friction", Number(infinite=True), "largest coefficient of the two sides", default=math.inf
+    "friction", Number(infinite=True), "friction; the smaller of two sides acts", default=math.inf
 )
 
 

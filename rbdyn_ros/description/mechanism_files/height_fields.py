@@ -27,7 +27,7 @@ HEIGHT_FIELD = table(
     "height_field",
     Key("file", Name("a file"), "a .csv of heights [m], or a picture", needed=True),
     Key("size", NumberList(2), "size along x and y [m]", needed=True),
-    Key("height", Number(unit="m"), "height of white in a picture"),
+    Key("height", Number(unit="m"), "height of white in a picture; black is 0"),
 )
 
 

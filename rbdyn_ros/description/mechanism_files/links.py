@@ -37,7 +37,7 @@ SHAPES = (
     _shape("box", "a box around its origin", Key("size", kinds.VECTOR, "edges [m]", needed=True)),
     _shape("cylinder", "a cylinder along z, around its origin", RADIUS, LENGTH),
     _shape("sphere", "a sphere around its origin", RADIUS),
-    _shape("capsule", "a cylinder as above with half spheres beyond `length`", RADIUS, LENGTH),
+    _shape("capsule", "a cylinder along z with half spheres beyond `length`", RADIUS, LENGTH),
     _shape(
         "top",
         "a spinning top, its tip at the origin",

@@ -27,7 +27,7 @@ ROBOT_TABLE = table(
     *ROBOT_KEYS,
     *PLACE,
     Key("floating_base", kinds.Flag(), "the root link moves freely", default=False),
-    Key("start", ByName(kinds.Number(), "position", empty=True), "positions by joint [rad or m]"),
+    Key("start", ByName(kinds.Number(), "position", empty=True), "start positions [rad or m]"),
     _SURFACE,
     Key("surfaces", ByName(kinds.Name("the name of a surface"), "surface"), "surfaces by link"),
     Key("exclude", _PAIRS, "pairs of links that may overlap", default=()),
@@ -36,7 +36,7 @@ ROBOT_TABLE = table(
         "touch them",
         default=()),
     Key("self_collision", kinds.Flag(), "links of the robot can push each other", default=True),
-    Key("filters", ByName(FILTER.kind, "filter"), "filters by link"),
+    Key("filters", ByName(FILTER.kind, "filter"), "contact filters by link"),
     _DECOMPOSE,
     Key(
         "box",

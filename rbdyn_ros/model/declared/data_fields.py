@@ -31,12 +31,12 @@ DATA_FIELDS = (
     # then of mimic joints, come after those of the free joints
     Field("qpos_all", ("nqall",), "qpos, then driven, then mimic coordinates", stage="expand"),
     Field("qpos", ("nq",), "joint positions", stage="input, integrate", inside="qpos_all"),
-    Field("qvel_all", ("nvall",), "qvel, then the others", stage="expand"),
+    Field("qvel_all", ("nvall",), "qvel, then driven, then mimic coordinates", stage="expand"),
     Field("qvel", ("nv",), "joint velocities", stage="input, integrate", inside="qvel_all"),
     Field(
         "qacc_all",
         ("nvall",),
-        "qacc, then the others",
+        "qacc, then driven, then mimic coordinates",
         stage="expand, fwd_acceleration",
     ),
     Field(
@@ -46,7 +46,7 @@ DATA_FIELDS = (
         stage="fwd_acceleration; input of inverse",
         inside="qacc_all",
     ),
-    Field("qfrc_applied", ("nv",), "joint forces from outside [N m or N]", stage="input"),
+    Field("qfrc_applied", ("nv",), "applied joint forces [N m or N]", stage="input"),
     Field("xfrc_applied", ("nbody", 6), "force, torque at xipos, world axes", stage="input"),
     Field("act", ("na",), "states of actuators, see engine/actuators", stage="input, integrate"),
     Field("drive_mode", ("nv",), "a Drive: the drive mode of the dof", "int", "set_drive"),
@@ -63,15 +63,15 @@ DATA_FIELDS = (
         stage="com_pos",
     ),
     Field("cinert", ("nbody", 10), "inertia: Ixx Iyy Izz Ixy Ixz Iyz mx my mz m", stage="com_pos"),
-    Field("cdof_all", ("nvall", 6), "cdof, then of the others", stage="com_pos"),
+    Field("cdof_all", ("nvall", 6), "cdof, then driven, mimic", stage="com_pos"),
     Field("cdof", ("nv", 6), "motion axis of the dof", stage="com_pos", inside="cdof_all"),
     Field("crb", ("nbody", 10), "composite inertia of the subtree, as cinert", stage="crb"),
     Field("M", ("nM",), "joint-space inertia, lower triangle by rows", stage="crb"),
-    Field("qLD", ("nM",), "L^T D L of M; unit diagonal of L holds D", stage="factor_m"),
+    Field("qLD", ("nM",), "factors L^T D L of M; D is on the diagonal of L", stage="factor_m"),
     Field("qLDiagInv", ("nv",), "1 / D", stage="factor_m"),
     # velocity
     Field("cvel", ("nbody", 6), "velocity of the body", stage="com_vel"),
-    Field("cdof_dot_all", ("nvall", 6), "cdof_dot, then of the others", stage="com_vel"),
+    Field("cdof_dot_all", ("nvall", 6), "cdof_dot, then driven, mimic", stage="com_vel"),
     Field(
         "cdof_dot",
         ("nv", 6),
@@ -82,14 +82,14 @@ DATA_FIELDS = (
     Field(
         "qfrc_passive",
         ("nv",),
-        "damping, friction, limits, springs; by actuators the force less qfrc_applied",
+        "forces of damping, friction, limits, springs; actuator forces minus qfrc_applied",
         stage="passive",
     ),
     Field("dof_viscosity", ("nv",), "-d(qfrc_passive) / d(qvel), diagonal", stage="passive"),
     Field(
         "cacc_bias", ("nbody", 6), "acceleration at qacc = 0, gravity as -g", stage="bias_force"
     ),
-    Field("cfrc_bias", ("nbody", 6), "force for cacc_bias, this body alone", stage="bias_force"),
+    Field("cfrc_bias", ("nbody", 6), "force on this body alone for cacc_bias", stage="bias_force"),
     Field("qfrc_bias", ("nv",), "Coriolis, centrifugal and gravity force", stage="rne"),
     # acceleration
     Field("cacc", ("nbody", 6), "acceleration of the body, gravity as -g", stage="inverse"),
@@ -103,7 +103,7 @@ DATA_FIELDS = (
     Field(
         "qfrc_driven",
         ("ndrive",),
-        "force of a driven joint, followers included; after inverse with xfrc_applied",
+        "force of a driven joint and its mimic joints; after inverse with xfrc_applied",
         stage="aba, inverse",
     ),
     Field("energy", (2,), "potential, kinetic [J]", stage="energy"),
@@ -121,17 +121,17 @@ DATA_FIELDS = (
     Field(
         "efc_aref",
         ("nefc",),
-        "k, the right side of K qacc = k",
+        "k in K qacc = k",
         stage="constraint",
     ),
-    Field("efc_force", ("nefc",), "lambda, of minimum norm", stage="aba"),
-    Field("qfrc_constraint", ("nv",), "K^T lambda", stage="aba"),
+    Field("efc_force", ("nefc",), "constraint forces lambda, of minimum norm", stage="aba"),
+    Field("qfrc_constraint", ("nv",), "K^T lambda, as joint forces", stage="aba"),
     Field("qfrc_drive", ("nv",), "force of the drive mode", stage="aba"),
     # contacts, in the order of contact_key, with the forces of the last step or forward
     Field(
         "contact_geom",
         ("ncontact", 2),
-        "geom1, geom2: numbers in geom_names; geom1 is of the world, or the lower one",
+        "geom1, geom2: indices of geom_names; geom1 is of the world or has the lower index",
         "int",
         "contact",
     ),
@@ -143,7 +143,7 @@ DATA_FIELDS = (
     ),
     Field("contact_normal", ("ncontact", 3), "outward normal of geom1", stage="contact"),
     Field(
-        "contact_dist", ("ncontact",), "distance; positive before an impact [m]", stage="contact"
+        "contact_dist", ("ncontact",), "distance; negative if they overlap [m]", stage="contact"
     ),
     Field("contact_force", ("ncontact", 3), "force on geom2, world axes [N]", stage="contact"),
     Field(
@@ -162,7 +162,7 @@ DATA_FIELDS = (
     Field(
         "stick_torque",
         ("ncontact", 3),
-        "friction's torque, the same axes [N m]",
+        "torque of friction, axes of geom1's body [N m]",
         stage="integrate",
     ),
     Field(
@@ -507,8 +507,8 @@ DATA_FIELDS = (
     # counters, and indicators of numerical problems
     Field("efc_rank", (), "independent constraint equations", "int", "aba"),
     Field("ncon", (), "contacts now or before the end of the step", "int", "contact"),
-    Field("nmutual", (), "contacts among them between two moving bodies", "int", "contact"),
-    Field("ndropped", (), "contacts left out as the list is full", "int", "contact"),
+    Field("nmutual", (), "contacts between two moving bodies", "int", "contact"),
+    Field("ndropped", (), "contacts left out because the list is full", "int", "contact"),
     Field("nstick", (), "contacts whose friction is remembered", "int", "integrate"),
     Field(
         "solved", (), "1: the contacts are those of forward at rk_qpos, rk_qvel", "int", "forward"
@@ -526,6 +526,6 @@ DATA_FIELDS = (
         "int",
         "com_pos",
     ),
-    Field("nfast", (), "calls of step after which a body turned too fast for it", "int", "step"),
+    Field("nfast", (), "calls of step that left a body rotating too fast", "int", "step"),
     Field("nlost", (), "calls of step after which qvel was not finite", "int", "step"),
 )

@@ -18,14 +18,14 @@ from rbdyn_ros.model.declared.callbacks import STAGE_MAKERS
 from rbdyn_ros.model.declared.fields import Field
 
 OPTION_FIELDS = (
-    Field("timestep", (), "[s], greater than 0"),
+    Field("timestep", (), "duration of a step, greater than 0 [s]"),
     Field("gravity", (3,), "gravitational acceleration in the world [m/s^2]"),
-    Field("integrator_id", (), "position in INTEGRATORS", "int"),
+    Field("integrator_id", (), "number of the integrator, in the order above", "int"),
     Field("passive", (), "1: damping, friction and limits act; 0: they do not", "int"),
     Field("exact_stops", (), "1: friction and limits stop joints exactly; 0: smoothly", "int"),
     Field("implicit_stage", (), "address of the step of implicit integrators, else 0", "int"),
     Field("stop_stage", (), "address of the step in which joints stop exactly, else 0", "int"),
-    Field("momentum_stage", (), "address of what keeps the momentum of trees, else 0", "int"),
+    Field("momentum_stage", (), "address of the stage that keeps the momentum, else 0", "int"),
 )
 
 #: Optional stages of the options: compiled when an option needs them.

@@ -62,7 +62,7 @@ LAWS = (
             setting="admittance_axes"),
         _per_axis("mass", "virtual mass", "kg m^2, kg", SMALLEST_MASS),
         _per_axis("damping", "virtual damping", "N m s/rad, N s/m"),
-        _per_axis("stiffness", "virtual stiffness; 0: the link stays where it is let go", STIFF),
+        _per_axis("stiffness", "virtual stiffness; 0: the link stays where you leave it", STIFF),
         _per_axis("deadband", "largest torque and force that do not move the link", "N m, N"),
         Parameter("admittance.wrench", "sensor", "source of the wrench: topic wrench of a "
             "force-torque sensor, or an estimate from measured efforts", choices=WRENCHES,

@@ -39,9 +39,8 @@ SAFETY = (
             "and watchdogs use its /clock, if states have its stamps, and their lag is not "
             "checked; "
             "use_sim_time implies it. Never with a real arm", setting="simulated"),
-        Parameter("blind_time", 0.03, "time for which the arm is held against gravity after the "
-            "last state", "s",
-            0.0, 0.3),
+        Parameter("blind_time", 0.03, "time for which the arm is braked if states are missing "
+            "or wrong; then nothing is sent", "s", 0.0, 0.3),
         Parameter("target_timeout", 0.0, "longest wait for the next trajectory after one has "
             "ended; 0: unlimited", "s", 0.0, 1e6),
         Parameter("tracking_tolerance", 0.2, "largest distance from the target in hold and "

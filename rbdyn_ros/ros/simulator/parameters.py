@@ -152,15 +152,15 @@ PARAMETERS = (
             "at startup"),
         _rate("clock_rate", 100.0, "rate of /clock"),
         Parameter("stats_rate", 1.0, "rate of ~/stats and /diagnostics", "Hz", 0.01, 100.0),
-        Parameter("record", "", "path of a new .mcap file to record everything to; empty: do not "
-            "record"),
+        Parameter("record", "", "path of a new .mcap file with a recording of the run; empty: do "
+            "not record"),
     ),
     *group(
         "view",
         Parameter("view", False, "show the robots in a web browser; rbdyn sim does unless "
             "--no-view"),
-        Parameter("view_port", 8080, "port of the view; the next free one if it is taken; 0: any "
-            "free one", "", 0, 65535),
+        Parameter("view_port", 8080, "port of the view, or the next free port if it is taken; 0: "
+            "any free port", "", 0, 65535),
         Parameter("view_address", "127.0.0.1", "address at which the view listens; 0.0.0.0: every "
             "machine that reaches this one can connect"),
     ),

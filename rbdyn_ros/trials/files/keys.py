@@ -183,7 +183,7 @@ def _of_actuators() -> Table:
 VARY = Table(
     "vary",
     (
-        *(_by_part("vary", name, f"changes by {part}") for name, part in PARAMETERS.items()),
+        *(_by_part("vary", name, f"values by {part}") for name, part in PARAMETERS.items()),
         Key(ACTUATORS, _of_actuators(), "numbers of the actuators file, by joint"),
     ),
     owner="vary",
@@ -192,17 +192,17 @@ VARY = Table(
 _FAULTS: dict[str, tuple[float, float | None, str]] = {
     "command_delay": (0.0, None, "delay of commands [s]"),
     "command_drop": (0.0, 1.0, "probability that a command is lost"),
-    "state_delay": (0.0, None, "delay of states [s]"),
-    "position_noise": (0.0, math.inf, "standard deviation of positions [rad or m]"),
-    "velocity_noise": (0.0, math.inf, "standard deviation of velocities [rad/s or m/s]"),
-    "effort_scale": (-math.inf, math.inf, "factor of commanded efforts"),
+    "state_delay": (0.0, None, "age of the state that the controller gets [s]"),
+    "position_noise": (0.0, math.inf, "standard deviation of measured positions [rad or m]"),
+    "velocity_noise": (0.0, math.inf, "standard deviation of measured velocities [rad/s or m/s]"),
+    "effort_scale": (-math.inf, math.inf, "actual effort / commanded effort"),
 }
 FAULT_BOUNDS = {name: (low, high) for name, (low, high, _) in _FAULTS.items()}
 _FAULT_KEYS = tuple(Key(name, SAMPLED, meaning) for name, (*_, meaning) in _FAULTS.items())
 FAULTS = Table("faults", _FAULT_KEYS, owner="faults")
 BAND = "settling_band"
 MEASURES = ByName(
-    Table("measure", (Key("python", _CODE, "FILE:FUNCTION", needed=True),)),
+    Table("measure", (Key("python", _CODE, "FILE:FUNCTION of the measure", needed=True),)),
     "measure",
     "measure",
     own={BAND: POSITIVE},
@@ -244,15 +244,15 @@ TRIAL = Table(
         Key("repair", Flag(), "repair errors of the robot where possible", default=False),
         Key("floating_base", Flag(), "the base moves freely, as in `rb.load`", default=False),
         Key("contact", Flag(), "contact of the <collision> elements of a .urdf", default=False),
-        Key("exact_stops", Flag(), "exact friction and limits; default: with contact, a node "
+        Key("exact_stops", Flag(), "exact friction and limits; default: true with contact, a node "
             "or a box"),
         Key("runs", Whole(1, MAX_RUNS), "number of runs; default 100"),
         Key("first_seed", Whole(0, MAX_SEED), "seed of the first run; default 0"),
         Key("duration", POSITIVE, "simulated time of a run [s]", needed=True),
-        Key("timestep", POSITIVE, "timestep [s]; default: the robot's"),
+        Key("timestep", POSITIVE, "timestep [s]; default: the timestep of the robot"),
         Key("actuators", Name("a file"), "actuators file; default: none"),
-        Key("controller", CONTROLLER, "controller of the efforts", needed=True),
-        Key("reference", REFERENCE, "motions to track; the other joints stay at their start"),
+        Key("controller", CONTROLLER, "controller that commands the efforts", needed=True),
+        Key("reference", REFERENCE, "motions to track; other joints hold their start position"),
         Key("start", START, "state of the joints: numbers or distributions"),
         Key("payload", PAYLOAD, "a point mass on a link"),
         Key("vary", VARY, "numbers of the Model that differ between runs"),

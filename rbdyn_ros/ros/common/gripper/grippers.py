@@ -43,14 +43,14 @@ PARAMETERS = group(
     Parameter("gripper.stall_velocity_threshold", 0.001, "speed below which a gripper may have "
         "stalled",
         "rad/s or m/s", 0.0, 10.0),
-    Parameter("gripper.stall_timeout", 1.0, "time below that speed after which a gripper has "
-        "stalled", "s", 0.0, 1e6),
+    Parameter("gripper.stall_timeout", 1.0, "time below gripper.stall_velocity_threshold after "
+        "which a gripper has stalled", "s", 0.0, 1e6),
     Parameter("gripper.timeout", 0.0, "time after which a goal is aborted; 0: never", "s", 0.0,
         1e6),
-    Parameter("gripper.max_effort", 0.0, "largest effort for a goal without one; 0: the limit of "
-        "the joint or the preset", "N or N m", 0.0, 1e6),
-    Parameter("gripper.max_velocity", 0.0, "largest speed for a goal without one; 0: the limit "
-        "of the joint", "rad/s or m/s", 0.0, 1e3),
+    Parameter("gripper.max_effort", 0.0, "largest effort if a goal gives no effort; 0: the limit "
+        "of the joint or the preset", "N or N m", 0.0, 1e6),
+    Parameter("gripper.max_velocity", 0.0, "largest speed if a goal gives no speed; 0: the "
+        "limit of the joint", "rad/s or m/s", 0.0, 1e3),
 )  # fmt: skip
 
 
