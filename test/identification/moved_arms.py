@@ -50,7 +50,7 @@ def recorded(m, friction, seed, noise=0.0, offset=None, by_load=None, **shape):
 
 
 def rubbing(m, seed=7):
-    """Return random friction of 0.1 to 2 % of the effort limits (at most of 50 N m)."""
+    """Return random friction: 0.1 to 2 % of the effort limit, or of 50 N m if that is less."""
     rng = np.random.default_rng(seed)
     limit = np.minimum(m.jnt_effort[m.dof_jntid], 50.0)
     return Friction.of(

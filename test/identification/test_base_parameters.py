@@ -124,7 +124,7 @@ def test_combinations_depend_on_the_positions_of_resting_joints():
     assert across == "upper.Izz + 0.25 lower.m - lower.my + lower.Izz"
 
 
-def test_condition_does_not_depend_on_units():
+def test_the_condition_number_does_not_depend_on_units():
     Y = np.random.default_rng(0).normal(size=(50, 4))
     assert condition(Y * [1.0, 1e6, 1e-6, 3.0]) == pytest.approx(condition(Y), rel=1e-9)
     assert condition(np.eye(4)) == pytest.approx(1.0)

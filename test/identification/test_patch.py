@@ -80,7 +80,7 @@ def test_a_patch_changes_nothing_but_inertias(name):
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_an_unchanged_model_changes_nothing(name):
+def test_a_patch_with_an_unchanged_model_changes_nothing(name):
     text = text_of(name)
     patched = patched_urdf(text, rb.load_urdf(text, strict=False))
     assert etree.canonicalize(patched, with_comments=True) == etree.canonicalize(
