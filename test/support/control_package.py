@@ -177,7 +177,7 @@ class CppArm:
 
     @property
     def fault(self):
-        """Return the code of the latched fault, and whether the fault is blind."""
+        """Return the code of the latched fault, and whether states are not trusted since then."""
         out = np.zeros(6)
         self.code.call("arm_fault", self.own, out)
         return CODES[int(out[0])], bool(out[1])

@@ -157,7 +157,7 @@ def node_of(loop, live, link):
 
 @pytest.fixture
 def told(monkeypatch):
-    """Return the list of the messages that a hand sends to browsers."""
+    """Return a list that gets the messages about drags to browsers."""
     words = []
     monkeypatch.setattr("rbdyn_ros.view.live.hand.tell", lambda *given: words.append(given[2]))
     return words
@@ -315,7 +315,7 @@ class LateFirst:
         return SimpleNamespace(add_done_callback=lambda _: None)
 
 
-def test_a_release_is_not_overtaken_by_an_earlier_slider(near, monkeypatch):
+def test_a_release_is_not_overtaken_by_an_earlier_setting_of_a_slider(near, monkeypatch):
     loop, live, server = near
     monkeypatch.setattr(server.gui, "_thread_executor", LateFirst())
     joints = live.robots[0].joints
