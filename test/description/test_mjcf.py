@@ -666,7 +666,7 @@ def test_a_file_may_be_included_several_times(write):
     assert rb.load(write(body("<include file='part.xml'/>" * 2))).body_mass[1] == mass
 
 
-def test_a_bomb_of_includes_is_refused(write):
+def test_includes_that_expand_exponentially_are_refused(write):
     for k in range(12):
         inside = f"<include file='{k + 1}.xml'/>" * 2 if k < 11 else "<geom size='1'/>"
         write(f"<mujocoinclude>{inside}</mujocoinclude>", f"{k}.xml")

@@ -42,7 +42,7 @@ def test_regressor_and_friction_columns_give_inverse_dynamics(name):
     np.testing.assert_allclose(effort, motion.effort, atol=1e-11 * np.abs(motion.effort).max())
 
 
-def test_rotors_and_offsets_have_columns():
+def test_the_regressor_has_columns_for_rotors_and_offsets():
     m = load("seven_dof_arm")
     motion = recorded(m, rubbing(m), seed=1, samples=5)
     assert Extra("armature", 2).kind == "armature"

@@ -78,7 +78,7 @@ def test_the_report_as_json_is_complete(found):
     assert printed["warnings"] == list(found.warnings)
 
 
-def test_rotors_and_offsets_have_a_table(found):
+def test_the_report_has_a_table_of_rotors_and_offsets(found):
     assert "rotors and offsets" not in report_text(found)
     rotors = np.linspace(0.01, 0.07, 7)
     truth = rb.load_urdf(ARM).replaced(dof_armature=rotors)

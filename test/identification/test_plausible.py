@@ -77,7 +77,7 @@ def test_joints_with_limits_must_not_jump(robot, joint):
     assert refusal(robot, replace(given, qpos=jumping)) == "position-jumps"
 
 
-def test_lost_samples_are_not_a_jump(robot):
+def test_lost_samples_do_not_count_as_a_jump(robot):
     kept = np.r_[0:500, 520:2501]  # the gap is 0.08 s; joints move at up to 2 rad/s
     given = samples()
     fewer = replace(given, time=given.time[kept], qpos=given.qpos[kept], effort=given.effort[kept])

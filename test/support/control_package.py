@@ -79,7 +79,7 @@ class CppGate:
         self.code.call("gate_delete", self.own)
 
     def judge(self, qpos, qvel, time):
-        """Judge a state; return the fault's code, whether it is blind, its joint, and the drop.
+        """Judge a state; return the fault's code, whether states are false, its joint, the drop.
 
         The last value says whether the state is dropped. `time` [ns] is the time of the
         measurement and of the arrival.

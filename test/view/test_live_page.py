@@ -244,7 +244,7 @@ def test_only_one_browser_can_drag_at_a_time(near, told):
 
 
 @pytest.mark.nightly
-def test_keys_and_follow_move_the_camera(browser, near):
+def test_keys_move_the_camera_pause_time_and_follow_a_robot(browser, near):
     loop, live, server = near
     with open_page(browser, address_of(server), server, **SMALL) as page:
         camera = next(iter(server.get_clients().values())).camera

@@ -165,7 +165,7 @@ def test_a_joint_that_a_format_cannot_express_is_refused(tmp_path):
     assert not list(tmp_path.iterdir())
 
 
-def test_a_robot_is_not_written_over_its_own_source_file(tmp_path):
+def test_a_refused_path_leaves_no_file_and_the_source_unchanged(tmp_path):
     path = tmp_path / "robot.yaml"
     rb.convert(four_bar(0.1, 0.25, 0.2, 0.3), path)
     before = path.read_bytes()
