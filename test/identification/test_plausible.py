@@ -93,7 +93,7 @@ def test_positions_in_degrees_are_noticed(robot):
     assert refusal(endless, degrees) == "too-fast"
 
 
-def test_positions_of_an_uncalibrated_arm_may_be_a_little_outside(robot):
+def test_positions_of_an_uncalibrated_arm_may_exceed_the_limits_a_little(robot):
     given = samples()
     plausible(robot, replace(given, qpos=given.qpos + np.array([0.0, 1.1, 0.0])))
 

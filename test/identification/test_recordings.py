@@ -449,7 +449,7 @@ def test_too_large_numbers_are_refused(tmp_path):
     assert refusal(path) == "large-number"
 
 
-def test_a_csv_file_has_no_topics(tmp_path):
+def test_names_of_topics_are_refused_for_a_csv_file(tmp_path):
     path = tmp_path / "recording.csv"
     write_csv(path, samples())
     assert refusal(path, effort_topic="efforts") == "no-topics"

@@ -236,7 +236,7 @@ def test_links_without_mass_stay_massless(base, suffix, tmp_path):
     assert any(np.allclose(half, (0.5, 0.5, 0.05)) for half in again.geom_size)
 
 
-def test_foreign_files_are_not_replaced(tmp_path):
+def test_files_of_other_programs_are_not_replaced(tmp_path):
     arm = with_frames("stand")
     hull = arm.geometry("hull", "arm", rb.Points(((0, 0, 0), (1, 0, 0), (0, 1, 0), (0, 0, 1))))
     written = tmp_path / "robot.urdf"
