@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Robots in a Batch have actuators, which may differ, with commands and states of their own."""
+"""Each robot in a Batch has its own actuators, with their own commands and states."""
 
 from dataclasses import replace
 

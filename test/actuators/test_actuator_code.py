@@ -63,7 +63,7 @@ def test_a_specialised_step_computes_actuators_like_the_engine(m, s):
     np.testing.assert_allclose(e.qacc, d.qacc, rtol=1e-10)
 
 
-def test_robots_side_by_side_give_the_bits_of_a_single_robot(m, s):
+def test_a_batch_and_a_rollout_give_the_bits_of_a_single_robot(m, s):
     d, b, effort = rb.make_data(m), rb.Batch(m, 9), next(commands(m, 1))
     assert b.specialized
     rng = np.random.default_rng(1)
@@ -110,7 +110,7 @@ def test_a_batch_with_an_expanded_actuator_field_is_not_specialised(m):
 
 
 @pytest.mark.parametrize("nsim", [5, 1000])
-def test_a_gpu_gives_the_bits_of_a_cpu(m, nsim, gpu):
+def test_results_of_a_gpu_and_a_cpu_are_equal_to_the_last_bit(m, nsim, gpu):
     b, g = rb.Batch(m, nsim), rb.Batch(m, nsim, device="cuda")
     rng = np.random.default_rng(3)
     for each in (b, g):

@@ -53,7 +53,7 @@ def broken(tmp_path):
     return str(file)
 
 
-def test_refusal_lists_all_errors_with_lines(broken):
+def test_check_lists_all_errors_of_a_refused_file_with_their_lines(broken):
     done = _rbdyn("check", broken)
     assert done.returncode == 1
     assert "line 1:" in done.stderr
@@ -64,7 +64,7 @@ def test_refusal_lists_all_errors_with_lines(broken):
     assert len(findings) >= 2
 
 
-def test_repair_reports_each_repair(tmp_path):
+def test_the_option_repair_reports_each_repair(tmp_path):
     file = tmp_path / "massless.urdf"
     file.write_text(
         '<robot name="r"><link name="a"/><link name="b"/><joint name="j" type="continuous">'

@@ -43,7 +43,7 @@ def test_the_json_has_the_times_of_other_engines_and_their_ratios_to_ours():
             assert 0.1 < other["ratio"] / (other["us"] / row["us"]) < 10.0
 
 
-def test_a_robot_that_a_peer_cannot_load_is_timed_without_this_peer(tmp_path):
+def test_a_robot_that_another_engine_cannot_load_is_timed_without_that_engine(tmp_path):
     mechanism = tmp_path / "one.yaml"
     mechanism.write_text(
         "rbdyn_mechanism: 1\nbase: floor\nlinks: {car: {mass: 1, inertia: [1, 1, 1, 0, 0, 0]}}\n"
@@ -59,7 +59,7 @@ def test_a_robot_that_a_peer_cannot_load_is_timed_without_this_peer(tmp_path):
 
 
 @needs_robots
-def test_a_peer_with_free_mimic_joints_is_noted():
+def test_a_note_names_an_engine_in_which_mimic_joints_are_free():
     pytest.importorskip("mujoco")
     told = run("bench", find("panda.urdf"), *QUICK).stdout
     assert "nv 8; " in told

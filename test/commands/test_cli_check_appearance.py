@@ -28,7 +28,7 @@ def check(tmp_path):
 
 @pytest.mark.parametrize("kind", ["visual", "collision"])
 @pytest.mark.parametrize("flags", [[], ["--contact"], ["--floating-base"]])
-def test_a_broken_element_is_one_error(kind, flags, check):
+def test_a_broken_element_is_reported_as_one_error(kind, flags, check):
     status, report, file = check(robot(BAD.format(kind, kind)), *flags)
     found = [(f["code"], f["line"]) for f in report["findings"]]
     assert (status, report["ok"], found) == (1, False, [("missing-attribute", 3)])
@@ -41,7 +41,7 @@ def test_all_errors_are_printed(check):
     assert codes == {"missing-attribute", "bad-number", "missing-element"}
 
 
-def test_a_xacro_file_has_an_appearance(check):
+def test_the_appearance_of_a_xacro_file_is_checked(check):
     pytest.importorskip("xacro")
     status, report, _ = check(robot(BAD.format("visual", "visual")), name="r.urdf.xacro")
     assert (status, [f["code"] for f in report["findings"]]) == (1, ["missing-attribute"])

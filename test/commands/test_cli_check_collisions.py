@@ -78,7 +78,7 @@ def test_links_that_are_apart_at_the_start_are_not_listed_as_always_overlapping(
     assert len(always) == 3
 
 
-def test_collisions_are_in_the_text_and_only_with_the_option(robot):
+def test_check_reports_overlapping_links_only_with_the_option_collisions(robot):
     text = run("check", robot, "--collisions", "--samples", "50").stdout
     assert "pairs of links that overlap at qpos0: 4" in text
     assert "pairs that never overlap: 6" in text

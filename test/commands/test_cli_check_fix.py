@@ -228,7 +228,7 @@ def test_elements_of_other_tools_stay_as_they_are(other, tmp_path):
     assert file.read_text() == robot(joint(LIMIT.replace("-1", "-1.5")) + other)
 
 
-def test_a_wheel_is_not_written_if_it_would_add_an_error(tmp_path, monkeypatch):
+def test_a_repair_of_a_wheel_that_would_add_an_error_is_not_written(tmp_path, monkeypatch):
     def wrong(text, continuous=False):
         return (text.replace('"revolute"', '"round"'), ["round"]) if continuous else (text, [])
 

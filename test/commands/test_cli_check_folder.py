@@ -67,7 +67,7 @@ def test_each_file_has_a_verdict_and_its_reason(folder):
     assert done.returncode == 1
 
 
-def test_a_repaired_file_is_sound_with_repair(folder):
+def test_a_file_with_a_repairable_error_passes_with_the_option_repair(folder):
     files = folder({"a.urdf": WITHOUT_LIMIT})
     assert run("check", files).returncode == 1
     assert run("check", files, "--repair").returncode == 0

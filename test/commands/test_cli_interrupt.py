@@ -108,7 +108,7 @@ def test_ctrl_c_stays_ignored_in_the_background(tmp_path):
 
 @pytest.fixture
 def compiled(monkeypatch):
-    """Return a function of the first handler: changes of it while and after kernels compile."""
+    """Return a function of a SIGINT handler: its changes while kernels compile, and after that."""
 
     def look(handler):
         seen = []

@@ -80,7 +80,7 @@ class Verdict:
 
 
 def rubbed(m):
-    """Return a copy with the friction of the file, or with typical friction if it has none."""
+    """Return a copy of a Model with the file's friction, or typical friction if it has none."""
     plant = m
     if not m.dof_frictionloss.any():
         effort = Limits.of(m).effort
@@ -322,7 +322,7 @@ def judged(case, kind=ClosedLoop):
 
 
 def beyond(q, reference):
-    """Return how far the positions leave the range of the reference positions, at most."""
+    """Return the largest distance of positions outside the range of the reference positions."""
     low, high = reference.min(axis=0), reference.max(axis=0)
     return float(np.maximum(np.maximum(low - q, q - high), 0.0).max())
 

@@ -111,7 +111,7 @@ class ClosedLoop:
         self.controller.set_mode(mode)
 
     def hold(self):
-        """Apply the efforts of the arm's own controller."""
+        """Apply the efforts by which the arm's own controller holds the arm."""
         self.applied[:] = self.watchdog(self.d.qpos, self.d.qvel, Target(self.plant.nv))
 
     def kick(self, velocity, joints=slice(None)):

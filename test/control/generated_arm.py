@@ -31,7 +31,7 @@ CLOCKS += ("other_clock", "ntp_step", "ntp_slew")
 NOT_HERE = ("missing", "extra", "payload", "controller_restart")
 #: Faults that follow missing states: the interfaces keep the last state, which looks frozen.
 STALE = ("velocity", "frozen", "acceleration", "tracking", NONE)
-#: For lies: codes that only the generated controller may report, not arm_controller.
+#: For some lies: codes that the generated controller may report but arm_controller may not.
 CODES = dict.fromkeys(
     (
         *("loss", "driver_restart", "stall", "reordered", "growing_lag"),
@@ -131,7 +131,7 @@ class GeneratedController:
 
 
 class GeneratedArm(ClosedLoop):
-    """A loop with the generated controller; arguments are `period` and those of ClosedLoop."""
+    """A loop with the generated controller; it takes `period` and ClosedLoop's arguments."""
 
     def __init__(self, m, **keywords):
         own = keywords.pop("period", 0.001)

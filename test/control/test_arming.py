@@ -182,7 +182,7 @@ def test_an_arm_that_cannot_be_held_within_its_limits_is_refused():
 
 
 @pytest.mark.parametrize("includes", [True, False])
-def test_the_check_allows_for_gravity_in_the_measured_efforts(includes):
+def test_an_arm_is_armed_whether_or_not_its_measured_efforts_include_gravity(includes):
     keywords = {"arm": {"robot_compensates_gravity": True}, "effort_includes_gravity": includes}
     loop = ClosedLoop(model(), **keywords)
     loop.hold()

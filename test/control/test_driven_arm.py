@@ -78,7 +78,7 @@ def test_commands_contain_the_payload_that_the_robot_does_not_compensate():
     np.testing.assert_allclose(command + bare, effort, rtol=0, atol=1e-12)
 
 
-def test_the_actuation_of_an_arm_adds_its_compensation_to_a_command():
+def test_a_command_and_the_compensation_of_the_robot_add_up_to_the_effort():
     m, found = model(), np.empty(6)
     arm = Arm(m, friction=Friction.of(6, 2.0, 0.5), robot_compensates_gravity=True, **MOVED)
     effort = np.array([10.0, -20.0, 5.0, 1.0, -2.0, 0.5])

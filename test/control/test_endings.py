@@ -37,7 +37,7 @@ def see(end, qpos, qvel, dt=0.001, push=ZERO):
 
 
 class Blindly:
-    """Call the end without states every 10 ms; return the effort."""
+    """Asks for the efforts after a fault, without states: every call is 10 ms after the last."""
 
     def __init__(self, end, velocity=ZERO):
         self.end, self.now, self.velocity = end, START, velocity
@@ -149,7 +149,7 @@ def test_an_arm_without_states_is_held_before_the_controller_falls_silent(blind_
     assert see(end, Q, ZERO, 0.001) is not None
 
 
-def test_a_blind_arm_holds_once_and_falls_silent_after_a_pause_of_minutes():
+def test_an_arm_without_states_holds_once_and_falls_silent_after_a_pause_of_minutes():
     """After a pause of minutes the motion is not predicted, and no efforts follow."""
     arm, end = ending()
     blindly = Blindly(end, np.full(6, 0.5))
@@ -191,14 +191,14 @@ def test_no_state_is_answered_after_minutes_without_calls(mode):
     assert "not called in time" in loop.controller.status()
 
 
-def test_the_arm_brakes_blindly_after_a_short_pause_of_the_calls():
+def test_the_arm_brakes_without_states_after_a_short_pause_of_the_calls():
     loop = armed()
     loop.now += 200 * MS
     assert loop.controller.on_watch(loop.now) is not None
     assert loop.controller.ending == ["blind"]
 
 
-def test_blind_times_add_up_although_valid_states_arrive_in_between():
+def test_times_without_states_add_up_although_valid_states_arrive_in_between():
     _, end = ending()
     blindly = Blindly(end)
     for _ in range(5):

@@ -26,7 +26,7 @@ def limited(**more):
 
 
 def sent(*states, of=None):
-    """Send states to `of` or a new loop, repeat the last until a fault occurs, and return it."""
+    """Send states to the gate `of` or a new one, repeat the last one; return its fault."""
     send = of or limited()
     for state in states[:-1]:
         assert send(**state)[1] is None
@@ -214,7 +214,7 @@ def test_printed_numbers_differ_from_the_limit_that_they_exceed(kind):
     assert any(limit < number < limit * (1.0 + 2e-7) for number in numbers)
 
 
-def test_a_jump_of_the_clock_ends_in_a_blind_clock_fault():
+def test_after_a_jump_of_the_clock_the_states_are_not_trusted():
     loop = armed(settle=0.2)
     loop.tick(stamp=loop.now + 5_000_000_000, position=loop.d.qpos + 0.9)
     for _ in range(20):

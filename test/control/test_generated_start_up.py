@@ -15,7 +15,7 @@ pytestmark = needs_gxx
 
 
 class TriedCode(Tried, GeneratedArm):
-    """An arm behind a generated controller, with the arguments of Tried."""
+    """An arm that a generated controller tests; it takes the arguments of Tried."""
 
 
 #: Codes of the refusals: the start-up test found an error, or a fault stopped the test.
@@ -50,14 +50,14 @@ def test_generated_code_moves_a_correct_arm_as_python_does(file):
 
 @pytest.mark.parametrize("onset", [0.05, 0.25, 0.77])
 @pytest.mark.parametrize("name", ["frozen", "nan", "jump", "sign"])
-def test_a_false_state_during_the_test_ends_generated_code(name, onset):
+def test_a_false_state_ends_the_start_up_test_of_generated_code(name, onset):
     loop = TriedCode(lie=begins(onset, LATER[name]))
     assert loop.tried()
     assert loop.far < MOVED
     assert loop.fast < SPEED
 
 
-def test_unreadable_states_end_the_test_of_generated_code():
+def test_unreadable_states_end_the_start_up_test_of_generated_code():
     loop = TriedCode(UR5)
     loop.controller.try_arm(loop.now)
     loop.run(0.3)

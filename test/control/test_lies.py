@@ -220,7 +220,7 @@ def test_contact_effort_allows_firm_contact_in_impedance(coarse):
 
 @pytest.mark.parametrize("late", [0.0, 0.03])
 @pytest.mark.parametrize("slow", [0.0, 0.1])
-def test_late_and_slow_measured_efforts_are_not_a_freeze(late, slow):
+def test_late_and_slow_measured_efforts_do_not_count_as_frozen(late, slow):
     """A joint presses on a wall; measured efforts are `late` and filtered with `slow` [s]."""
     loop = armed(mode="impedance", settle=0.3, **STIFF)
     loop.gate.use(replace(loop.gate.limits, contact=0.5))
@@ -237,7 +237,7 @@ def test_late_and_slow_measured_efforts_are_not_a_freeze(late, slow):
 
 
 @pytest.mark.parametrize("effort", [0.0, np.nan])
-def test_no_freeze_is_found_without_measured_efforts(effort):
+def test_frozen_states_are_not_detected_without_measured_efforts(effort):
     loop = armed(mode="impedance", settle=0.3, **STIFF)
     loop.gate.use(replace(loop.gate.limits, contact=0.5))
     tick = loop.tick
@@ -245,7 +245,7 @@ def test_no_freeze_is_found_without_measured_efforts(effort):
     assert pressed(loop)[0] is None
 
 
-def test_a_joint_blocked_above_contact_effort_is_a_freeze():
+def test_a_joint_blocked_above_contact_effort_counts_as_frozen():
     loop = armed(mode="impedance", settle=0.3, **STIFF)
     loop.gate.use(replace(loop.gate.limits, contact=0.2))
     assert pressed(loop)[0].code == "frozen"
@@ -270,7 +270,7 @@ def test_a_floating_arm_stopped_by_a_hand_has_no_fault():
 
 
 @pytest.mark.parametrize("mode", ["computed_torque", "impedance"])
-def test_unmodelled_friction_is_not_a_freeze(mode):
+def test_unmodelled_friction_does_not_count_as_frozen(mode):
     m = model()
     loop = ClosedLoop(m, plant=rubbed(m), tracking_tolerance=0.5).arm()
     loop.run(0.3)
@@ -285,7 +285,7 @@ def test_unmodelled_friction_is_not_a_freeze(mode):
 
 
 @pytest.mark.parametrize("mode", ["computed_torque", "impedance"])
-def test_partly_modelled_friction_is_not_a_freeze(mode):
+def test_partly_modelled_friction_does_not_count_as_frozen(mode):
     """Some joints stick while others move, and the measured efforts follow the commands."""
     assert fault_of(FILES[0], "path_with_three_times_the_friction", mode)[0] != "frozen"
 

@@ -18,7 +18,7 @@ class Servoed(PositionedArm):
     """An arm whose servos lag, and which may misread commands or report a wrong state.
 
     Args:
-        takes: function of the commanded positions, which returns those that the servos use.
+        takes: function of the commanded positions; returns the positions that the servos use.
         reports: function of the loop, which returns the changed entries of a state.
         lag: time constant of the servos [s].
         delay: time after which a commanded position reaches the servos [s].

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""After a rehearsal all kernels that an arm needs are compiled."""
+"""`rehearse` compiles all kernels that an arm needs, before the arm moves."""
 
 import pytest
 from closed_loop import ClosedLoop, model
@@ -31,7 +31,7 @@ def waiting_after(rehearse, modules):
 
 
 @pytest.mark.parametrize("mode", EFFORT_MODES[1:])
-def test_rehearsal_compiles_all_kernels_for_false_states(mode):
+def test_a_rehearsal_compiles_all_kernels_that_handle_false_states(mode):
     controller = ClosedLoop(model(), mode=mode).controller
     assert waiting_after(lambda: controller.rehearse(mode), MODULES) == []
 
@@ -45,7 +45,7 @@ def test_kernels_are_compiled_before_the_start_up_test(limits):
     assert waiting_after(lambda: controller.rehearse("gravity"), [start_up]) == []
 
 
-def test_kernels_are_compiled_before_the_start_up_test_of_positions():
+def test_kernels_are_compiled_before_the_start_up_test_of_a_position_arm():
     modules = start_up, position_start_up
     controller = PositionedArm().controller
     waiting = waiting_after(lambda: controller.rehearse("tracking"), modules)

@@ -169,7 +169,7 @@ def test_an_impossible_displacement_is_refused():
 
 
 @pytest.mark.parametrize("dt", [1.0, 10.0])
-def test_an_overspeed_that_the_velocities_confirm_is_not_a_blind_fault(dt):
+def test_after_an_overspeed_that_the_velocities_confirm_the_states_are_trusted(dt):
     """Positions and velocities agree on 4.2 rad/s, above the limit of 3.15 rad/s."""
     send = admitting()
     qpos, speed, faults = REST.copy(), 0.0, []

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Gains may be too high for the rate of the states."""
+"""The rate of the states limits the gains with which an arm is stable."""
 
 import numpy as np
 import pytest

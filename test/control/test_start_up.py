@@ -157,7 +157,7 @@ def test_an_error_of_the_arm_prevents_arming(name):
 
 
 def told(lie):
-    """Return the lie of the battery for Tried; it begins with the test."""
+    """Return a lie of the battery in the form that Tried takes; it begins with the test."""
     change = lie.start()
 
     def tell(loop, time):

@@ -53,7 +53,7 @@ def test_a_short_lag_is_not_a_fault(lag):
 
 
 @pytest.mark.parametrize("lag", [21.0, 50.0, 75.0, 200.0])
-def test_a_lag_that_lasts_is_a_fault(lag):
+def test_a_lasting_lag_is_a_latency_fault(lag):
     found = Judging(late=lambda t: lag if t > 100 else 0.0).codes(400)
     first = found.index("latency")
     assert first + lag - 100 <= max(lag + 22.0, 82.0)  # states arrive every ms

@@ -13,7 +13,7 @@ EVERY = list(cases())
 
 
 def bounded():
-    """Return cases: each use in each of its modes with one arm, in turn."""
+    """Return cases: each use in each of its modes with one arm; the arms take turns."""
     found = {}
     for file, name, mode in EVERY:
         found.setdefault((name, mode), []).append((file, name, mode))

@@ -122,7 +122,7 @@ def test_ticks_that_the_box_missed_are_counted(rig):
     assert rig.errors("reflex_reason") == ["communication_constraints_violation"]
 
 
-def test_a_command_to_a_state_of_the_future_is_ignored(rig):
+def test_a_command_that_answers_a_future_state_is_ignored(rig):
     rig.move()
     rig.cycle(id=2**64 - 1, tau_J_d=np.zeros(7))
     assert rig.server.waits_to_begin
@@ -269,7 +269,7 @@ def test_a_motion_without_commands_continues_with_its_acceleration(rig):
     assert rig.cycle()["dq_d"] == pytest.approx(3e-3)
 
 
-def test_doubled_and_overtaken_commands_are_ignored(rig):
+def test_repeated_commands_and_commands_out_of_order_are_ignored(rig):
     rig.move()
     state = rig.cycle(tau_J_d=np.full(7, 0.1))
     rig.cycle(id=state["message_id"], tau_J_d=np.full(7, 0.9))
@@ -710,7 +710,7 @@ def test_a_second_grasp_holds_the_object_of_the_first(rig, begins, side):
     assert not hand.holds
 
 
-def test_a_grasp_of_an_object_between_the_fingers_closes(rig):
+def test_a_grasp_presses_an_object_that_the_fingers_already_touch(rig):
     hand = Hand(rig, 0.0398)
     wants, answer = hand.grasp(0.04, 0.0398)
     assert answer == bytes(2)

@@ -99,7 +99,7 @@ def test_force_mode_pushes_with_its_force(said, tmp_path):
     assert found["program"]
 
 
-def test_the_dashboard_switches_the_arm(said):
+def test_the_dashboard_switches_the_arm_off_and_on(said):
     with boxed(said):
         found = run("dashboard")
     assert found["mode"] == "Robotmode: RUNNING"

@@ -286,7 +286,7 @@ def test_a_closed_reverse_interface_ends_the_program(bench):
     assert bench.robot.program is None
 
 
-def test_a_client_without_new_commands_keeps_a_program_without_timeout(bench):
+def test_a_program_without_timeout_continues_while_its_client_sends_no_new_commands(bench):
     bench.say(message("IDLE", timeout=0.0), 5000)
     assert bench.robot.runtime == RuntimeState.PLAYING
 

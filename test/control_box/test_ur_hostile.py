@@ -379,7 +379,7 @@ def test_a_refused_input_recipe_reserves_no_variable(bench):
     assert ask(two, "I", b"input_int_register_1") == b"\2INT32"
 
 
-def test_a_flood_of_messages_is_cut(bench):
+def test_the_log_leaves_out_most_of_a_flood_of_messages(bench):
     for _ in range(1000):
         start_program(bench.robot, "x")
     assert len(bench.said) == SENTENCES + 1
@@ -394,7 +394,7 @@ def test_a_flood_of_messages_is_cut(bench):
 
 
 @pytest.mark.parametrize("word", ["popup", "addToLog"])
-def test_a_flood_of_lines_of_the_dashboard_is_cut(bench, word):
+def test_the_log_leaves_out_most_of_a_flood_of_dashboard_lines(bench, word):
     session = DashboardSession(bench.robot)
     session.request(f"{word} x\n".encode() * 1000)
     assert len(bench.said) == SENTENCES + 1

@@ -51,7 +51,7 @@ def run(move, course, most=20000):
 
 
 @pytest.mark.parametrize(("length", "v", "a"), [(1.0, 0.5, 1.0), (0.1, 2.0, 1.0), (0.0, 1.0, 1.0)])
-def test_a_profile_is_a_trapezoid_or_a_triangle(length, v, a):
+def test_a_velocity_profile_is_a_trapezoid_or_a_triangle(length, v, a):
     found = Profile(length, v, a)
     trapezoid = length / v + v / a if length > v * v / a else 2.0 * math.sqrt(length / a)
     assert found.duration == pytest.approx(trapezoid)

@@ -62,7 +62,7 @@ def flags(robot):
     return *numbers[3:6], numbers[8]
 
 
-def test_commands_at_the_primary_interface_switch_the_arm(bench):
+def test_commands_at_the_primary_interface_switch_the_arm_off_and_on(bench):
     r = bench.robot
     assert flags(r) == (True, False, False, RobotMode.RUNNING)
     start_program(r, "power off\n")

@@ -89,7 +89,7 @@ def driven(said, **more):
 
 
 def swung(driver, rtde, steps=300):
-    """Swing the last joint: answer each of some states with a servoj."""
+    """Swing the last joint: answer each of `steps` states with a servoj."""
     start = rtde.state()[1]
     for k in range(steps):
         goal = start.copy()
@@ -246,7 +246,7 @@ def test_delays_of_the_connection_apply_to_commands_and_results(said):
         assert ticks[-1] - moving[-1] >= 395
 
 
-def test_a_dead_link_ends_the_program_by_its_timeout(said):
+def test_a_dead_connection_ends_the_program_after_its_timeout(said):
     with driven(said) as (box, driver):
         driver.reverse.sendall(message("SPEEDJ", [0.1] * 6, timeout=0.1))
         until(lambda: box.robot.joints.v[0] > 0.09 or box.robot.program is None)

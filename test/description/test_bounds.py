@@ -83,7 +83,7 @@ def test_a_urdf_with_a_number_out_of_range_is_refused(name, number):
 
 
 @pytest.mark.parametrize("name", OF_URDF)
-def test_a_robot_at_the_end_of_a_range_stays_finite(name):
+def test_a_robot_with_a_number_at_the_end_of_its_range_stays_finite(name):
     m = rb.load_urdf(with_number(name, BOUNDS[OF_URDF[name][0]].high))
     d = rb.make_data(m)
     rb.step(m, d, 5)

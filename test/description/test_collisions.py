@@ -157,7 +157,7 @@ def test_a_broken_link_is_not_reported_again_for_its_collisions():
         robot_files.read(text, contact=True)
 
 
-def test_entities_and_deep_elements_in_collisions_are_refused():
+def test_entities_and_deeply_nested_elements_in_collisions_are_refused():
     with refused(DescriptionError, "doctype"):
         robot_files.read('<!DOCTYPE r [<!ENTITY x "y">]>' + robot(shape(BOX)), contact=True)
     deep = "<x>" * 100 + "</x>" * 100

@@ -185,7 +185,7 @@ def test_contact_true_means_a_contact_with_a_floor():
         (Contact(surface=None), ("wrong-kind", "contact")),
     ],
 )
-def test_wrong_kinds_of_a_contact_are_refused(contact, refusal):
+def test_fields_of_a_contact_with_wrong_types_are_refused(contact, refusal):
     with refused(ParameterError, *refusal):
         check_contact(contact)
 
@@ -242,7 +242,7 @@ BALL_OF_STONE = Obstacle("ball", Sphere(1.0))
         ((FLOOR, WALL), Contact(obstacles=(LOW,)), ("floor", "wall"), [-1.0, 0.0]),
     ],
 )
-def test_the_caller_replaces_obstacles_of_the_same_name(own, asked, names, heights):
+def test_an_obstacle_of_the_caller_replaces_a_namesake_in_the_file(own, asked, names, heights):
     m = rb.build(system(GEOM, obstacles=own), contact=asked)
     assert m.geom_names[m.ngeomlink :] == names
     assert m.geom_pos[m.ngeomlink :][:, 2].tolist() == heights

@@ -80,7 +80,7 @@ def test_lights_that_are_off_unknown_or_beyond_the_limit_are_left_out():
     assert [finding.code for finding in found.findings] == ["many-lights"]
 
 
-def test_invalid_values_of_a_light_are_warnings():
+def test_invalid_values_of_a_light_cause_warnings():
     broken = "<diffuse>red green blue</diffuse><attenuation><range>far</range></attenuation>"
     found = read_appearance(world(light("point", broken)))
     assert {finding.severity for finding in found.findings} == {"warning"}

@@ -101,7 +101,7 @@ def test_a_loop_joint_without_properties_keeps_closing_the_loop():
     assert (loops_of(checked), cuts(checked)) == (["B"], [])
 
 
-def test_a_constraint_cannot_have_the_name_of_a_chosen_joint():
+def test_a_constraint_cannot_have_the_name_of_a_joint_that_closes_a_loop():
     damped, gear = {"damping": 1.0}, Gear("C", (GearTerm("A"), GearTerm("B")))
     given = replace(ring(A=damped, B=damped, D=damped), constraints=(gear,))
     with refused(DescriptionError, "duplicate-name", "constraint 'C'"):

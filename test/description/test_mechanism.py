@@ -363,7 +363,7 @@ def test_documents_are_read_without_libyaml(monkeypatch):
             mechanism.read_text(f'{TOP}name: "{escape}"')
 
 
-def test_malformed_yaml_has_its_line():
+def test_the_error_about_malformed_yaml_names_its_line():
     with refused(DescriptionError, "malformed-yaml", line=3):
         mechanism.read_text(TOP + "name: [a\nbase: }")
     with pytest.raises(DescriptionError):

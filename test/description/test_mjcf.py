@@ -476,7 +476,7 @@ def test_a_contact_pair_of_bodies_that_a_joint_connects_is_reported(write, first
     assert sum("a joint connects" in finding.message for finding in found) == named
 
 
-def test_rolling_friction_of_an_obstacle_is_noted(write):
+def test_rolling_friction_of_an_obstacle_is_reported_as_unused(write):
     described = mjcf.read(write(STANDING.format("arm", "world")), contact=True)
     assert [x.element for x in described.findings if x.code == "not-used"] == ["geom 'top'"]
 
@@ -666,7 +666,7 @@ def test_a_file_may_be_included_several_times(write):
     assert rb.load(write(body("<include file='part.xml'/>" * 2))).body_mass[1] == mass
 
 
-def test_a_bomb_of_includes_is_refused(write):
+def test_includes_that_expand_exponentially_are_refused(write):
     for k in range(12):
         inside = f"<include file='{k + 1}.xml'/>" * 2 if k < 11 else "<geom size='1'/>"
         write(f"<mujocoinclude>{inside}</mujocoinclude>", f"{k}.xml")
@@ -698,7 +698,7 @@ def test_a_mesh_with_too_many_triangles_gives_no_inertia(write, monkeypatch):
         mjcf.read(write(body('<geom type="mesh" mesh="tetra"/>', asset)))
 
 
-def test_an_attribute_that_is_unused_in_one_of_two_elements_is_noted(write):
+def test_an_attribute_that_is_unused_in_one_of_two_elements_is_reported(write):
     more = """<default><joint stiffness="2"/></default>
       <compiler angle="radian"/><compiler autolimits="true"/>"""
     text = body("<geom size='1'/>", more).replace(
@@ -717,7 +717,7 @@ def test_an_attribute_that_is_unused_in_one_of_two_elements_is_noted(write):
         ('density="1000" wind="0 1 0"', ["not-used", "not-used"]),
     ],
 )
-def test_options_that_would_change_the_motion_are_warnings(write, options, codes):
+def test_unused_options_that_would_change_the_motion_cause_warnings(write, options, codes):
     found = mjcf.read(write(body("<geom size='1'/>", f"<option {options}/>"))).findings
     assert [x.code for x in found if x.severity == "warning"] == codes, found
 

@@ -55,7 +55,7 @@ def test_a_package_is_found_below_a_given_folder(tmp_path, given):
         ("GZ_SIM_RESOURCE_PATH", "models", "models/pack"),
     ],
 )
-def test_a_package_is_found_by_the_environment(tmp_path, monkeypatch, variable, entry, place):
+def test_environment_variables_lead_to_a_package(tmp_path, monkeypatch, variable, entry, place):
     at = package(tmp_path / place)
     assert find_package("pack") is None
     monkeypatch.setenv(variable, os.pathsep.join(["/nowhere", str(tmp_path / entry)]))

@@ -170,7 +170,7 @@ ERRORS = {
 
 
 @pytest.mark.parametrize("text", ERRORS)
-def test_errors_have_their_line(write, text):
+def test_errors_of_a_scene_file_name_their_line(write, text):
     code, line = ERRORS[text]
     with pytest.raises(rb.DescriptionError) as error:
         rb.load(write(f"rbdyn_scene: 1\n{text}\n"))

@@ -343,7 +343,7 @@ def test_a_ball_joint_can_be_away_from_its_child(tmp_path):
     np.testing.assert_allclose(pos, (0, 0, 1.5), atol=1e-15)
 
 
-def test_springs_starts_and_limits_are_read(tmp_path):
+def test_springs_start_positions_and_limits_are_read(tmp_path):
     axis = "<axis><xyz>0 0 2</xyz><initial_position>0.25</initial_position><dynamics>"
     axis += "<spring_stiffness>3</spring_stiffness><spring_reference>0.5</spring_reference>"
     axis += (

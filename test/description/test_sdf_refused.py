@@ -196,13 +196,13 @@ def test_ten_thousand_frames_are_read(tmp_path):
     assert m.nframe == 2
 
 
-def test_deep_elements_are_refused(tmp_path):
+def test_deeply_nested_elements_are_refused(tmp_path):
     nested = "".join(f'<model name="m{k}">' for k in range(70)) + "</model>" * 70
     with refused(DescriptionError, "too-deep"):
         load(model(nested), tmp_path)
 
 
-def test_a_bomb_of_includes_is_refused(tmp_path):
+def test_includes_that_expand_exponentially_are_refused(tmp_path):
     """Each file includes the next one ten times."""
     (tmp_path / "here").mkdir()
     for k in range(5):

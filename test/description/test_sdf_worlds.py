@@ -141,7 +141,7 @@ SURFACES = {
 
 @pytest.mark.parametrize("surface", SURFACES)
 @pytest.mark.parametrize("shape", ["<plane/>", "<box/>", "<sphere/>"])
-def test_surface_values_that_an_obstacle_lacks_are_noted(tmp_path, surface, shape):
+def test_surface_values_that_an_obstacle_cannot_have_are_reported(tmp_path, surface, shape):
     solid = f"<geometry>{shape}</geometry><surface>{surface}</surface>"
     body = link("l", f"\n<collision name='c'>{solid}</collision>")
     m = loaded(model("post", body, more=STATIC), tmp_path)
@@ -204,7 +204,7 @@ def test_a_scene_file_accepts_sdf_models(tmp_path):
     assert {"upper", "other/upper", "gripper/palm"} <= {*m.frame_names}
 
 
-def test_an_xml_file_is_read_by_its_root(tmp_path):
+def test_the_root_element_determines_the_format_of_an_xml_file(tmp_path):
     path = tmp_path / "robot.xml"
     path.write_bytes(b"\xef\xbb\xbf<?xml version='1.0'?>\n<!-- <robot> -->\n" + FOLDER.joinpath(
         "good/sdf.model.sdf").read_bytes())  # fmt: skip

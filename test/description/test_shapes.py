@@ -13,7 +13,7 @@ from rbdyn_ros.description.parts.poses import pose
 from rbdyn_ros.description.parts.types import Inertial
 from rbdyn_ros.errors import ParameterError
 
-POINTS = 120  # along each edge of the grid
+POINTS = 120  # number of grid points along each edge
 
 
 def integrate(inside, edges):

@@ -70,7 +70,7 @@ def test_pairs_disabled_in_the_srdf_are_excluded(elements, left):
     assert [f.code for f in m.findings if f.severity == "warning"] == []
 
 
-def test_unknown_links_are_warnings_with_line_and_a_hint():
+def test_the_warning_about_an_unknown_link_has_its_line_and_a_hint():
     m = load(srdf(pair("arn", "hand"), pair("arn", "base"), '<disable_collisions link1="arm"/>'))
     found = [(f.code, f.line, f.found) for f in m.findings if f.severity == "warning"]
     assert found == [("unknown-link", 3, "arn"), ("unknown-link", 5, "")]

@@ -86,7 +86,7 @@ def test_a_closed_mesh_faces_outwards_also_if_it_was_given_inside_out(folder, me
     assert m.trimesh_closed.tolist() == [1]
 
 
-def test_scene_and_mechanism_files_have_triangle_meshes(folder):
+def test_scene_and_mechanism_files_can_have_triangle_meshes(folder):
     ring = "triangle_mesh: {file: ring.stl, scale: [1, 1, 2]}"
     mechanism = "rbdyn_mechanism: 1\nbase: b\nlinks: {b: {mass: 1}}"
     for name, head in (("s.yaml", "rbdyn_scene: 1\nfloor: false"), ("m.yaml", mechanism)):

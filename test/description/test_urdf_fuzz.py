@@ -90,5 +90,5 @@ def test_edited_values_are_read_or_refused(edits):
 
 @settings(max_examples=300)
 @given(st.one_of(st.binary(max_size=200), st.text(max_size=200)))
-def test_noise_is_read_or_refused(data):
+def test_random_input_is_read_or_refused(data):
     must_be_read_or_refused(data)

@@ -149,7 +149,7 @@ def test_missing_bounds_are_zero():
     assert codes(robot) == [("warning", "locked-joint")]
 
 
-def test_zero_effort_is_a_warning():
+def test_an_effort_limit_of_zero_causes_a_warning():
     robot = one_joint('<limit lower="0" upper="1" effort="0" velocity="1"/>')
     assert codes(robot) == [("warning", "zero-effort")]
     assert (robot.findings[0].element, robot.findings[0].line) == ("joint 'j'", 1)

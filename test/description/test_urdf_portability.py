@@ -80,7 +80,7 @@ def test_urdfdom_refuses_exactly_the_documents_with_the_warning(form):
     assert read_by_urdfdom(REFUSED.get(form) or READ[form]) == (form in READ)
 
 
-def test_lines_and_numbers_do_not_depend_on_line_breaks():
+def test_line_breaks_in_numbers_change_neither_values_nor_reported_lines():
     plain, broken = document(), document(mass="\n1.5\n", place="0\n0\n\n1")
     links = [read_text(text).links[1].inertial for text in (plain, broken)]
     assert links[0] == links[1]

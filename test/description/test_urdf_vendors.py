@@ -215,7 +215,7 @@ def test_one_note_names_an_unused_tag_and_its_count(place, text, named):
 
 
 @pytest.mark.parametrize(("text", "named"), WARNED.items())
-def test_elements_that_would_change_the_motion_are_warnings(text, named):
+def test_unused_elements_that_would_change_the_motion_cause_warnings(text, named):
     document = robot(robot=text)
     (found,) = read_text(document).findings
     assert (found.found, found.severity) == (named, "warning")
@@ -344,7 +344,7 @@ def test_a_note_names_an_initial_value_that_the_joint_cannot_have(given, code):
     assert rb.load_urdf(document).qpos0.tolist() == [0.0]
 
 
-def test_a_parameter_without_names_is_noted():
+def test_params_without_a_name_are_reported_and_notes_about_long_tags_are_short():
     part = "<state_interface><param/></state_interface><param/>"
     document = robot(robot=f'<ros2_control><joint name="j">{part}</joint></ros2_control>')
     assert {code for code, _, _ in notes(document)} == {"not-used"}

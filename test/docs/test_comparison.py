@@ -81,7 +81,7 @@ def test_flawed_robots_are_refused_or_loaded_as_listed(flaw):
 
 
 @pytest.mark.parametrize("flaw", FLAWED)
-def test_flaws_load_with_a_warning_as_listed(flaw):
+def test_flawed_robots_load_with_a_warning_as_listed(flaw):
     if "warns" in row(flaw)[0]:
         (finding,) = rb.load_urdf(FLAWED[flaw]).findings
         assert finding.code in {"unknown-element", "non-physical-inertia"}
@@ -157,7 +157,7 @@ def test_fixed_links_are_frames_and_a_continuous_joint_has_one_coordinate():
     assert "tool" not in [m.body(i).name for i in range(m.nbody)]
 
 
-def test_peers_have_the_listed_joint_types_and_step_functions():
+def test_other_engines_have_the_listed_joint_types_and_step_functions():
     assert [name for name in dir(mujoco.mjtJoint) if name.startswith("mjJNT")] == [
         "mjJNT_BALL",
         "mjJNT_FREE",

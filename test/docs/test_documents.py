@@ -173,7 +173,7 @@ def prose(page):
 
 
 @pytest.mark.parametrize("page", page_names())
-def test_nested_lists_are_indented_by_four(page):
+def test_nested_lists_are_indented_by_four_spaces(page):
     """With a smaller indent mkdocs would show nested lists and tables as plain text."""
     assert not re.findall(r"^ {1,3}(?:[-*|]|\d+\.).*", prose(page), re.MULTILINE)
 

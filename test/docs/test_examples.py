@@ -193,7 +193,7 @@ def test_the_wing_nut_flips_with_the_exact_period():
     assert off < 1e-8
 
 
-def test_integrators_have_their_orders():
+def test_integrators_converge_with_their_orders():
     for name in ("euler", "implicit_damping", "euler, floating", "euler, sixdof_fp"):
         assert line_of("integrators.py", f"order of {name:21}")[0] == pytest.approx(1.0, abs=0.06)
     for name in ("rk4", "rk4, floating", "rk4, sixdof_fp"):
@@ -238,7 +238,7 @@ def test_costs_are_printed_for_every_algorithm():
 @pytest.mark.parametrize(
     ("name", "equations", "freedoms"), [("crank_slider.yaml", 5, 1), ("delta_robot.yaml", 18, 3)]
 )
-def test_a_mechanism_file_is_valid_and_has_its_freedoms(name, equations, freedoms):
+def test_a_mechanism_file_is_valid_and_has_its_degrees_of_freedom(name, equations, freedoms):
     with pytest.raises(SystemExit) as end:
         rbdyn(["check", str(EXAMPLES / name)])
     assert end.value.code == 0

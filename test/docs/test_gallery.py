@@ -105,7 +105,7 @@ def test_subspaces_agree_with_the_engine(name, gallery):
 
 
 @pytest.mark.parametrize("name", TYPE_OF_NAME)
-def test_each_type_has_its_arguments_and_code(name):
+def test_the_page_has_arguments_and_code_of_each_type(name):
     shown, _, _, flat, takes, code = ROWS[name]
     assert shown == f"`{name}`"
     spec = JOINT_SPECS[name]
@@ -121,7 +121,7 @@ def test_each_type_has_its_arguments_and_code(name):
 
 
 @pytest.mark.parametrize("name", [name for name in ROWS if len(ROWS[name]) == 4])
-def test_each_constraint_has_its_number_of_equations(name, gallery):
+def test_the_page_has_the_equations_of_each_constraint(name, gallery):
     call, _, equations, file = ROWS[name]
     assert gallery.PICTURES[name]().m.nefc == int(equations)
     assert hasattr(rb.SystemBuilder, call.strip("`").partition("(")[0])

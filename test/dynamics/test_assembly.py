@@ -37,7 +37,7 @@ def test_assemble_closes_a_mechanism_from_a_start_nearby(name, seed):
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_a_delta_robot_closes_from_near_its_pose(seed):
+def test_a_delta_robot_closes_from_a_start_near_its_closed_pose(seed):
     m = rb.build(mechanisms.delta())
     right = mechanisms.delta_at(m, np.array([0.02, 0.05, -0.48]))
     start = right.copy()
@@ -191,7 +191,7 @@ def test_assemble_without_constraints_returns_the_start():
     assert rb.assemble(m, [0.7]).tolist() == [0.7]
 
 
-def test_a_closed_configuration_keeps_its_bits():
+def test_assemble_returns_a_closed_configuration_bit_for_bit():
     m = rb.build(mechanisms.grashof())
     assert np.array_equal(rb.assemble(m, m.qpos0), m.qpos0)
 

@@ -188,7 +188,7 @@ def test_derivatives_without_opt_passive_omit_passive_forces():
     assert np.count_nonzero(slope > m.dof_damping + 1e-3) > 5
 
 
-def test_forces_on_bodies_are_in_the_derivatives():
+def test_derivatives_include_forces_on_bodies():
     m, d = forest_in_motion("forward")
     pushed = rb.forward_derivatives(m, d)[0]
     d.qfrc_applied += pushes(m, d)

@@ -141,7 +141,7 @@ def test_the_constraint_agrees_with_the_textbook(case):
     close(H_G @ ydd + C_G, G.T @ tau)
 
 
-def test_energy_changes_by_the_power(case):
+def test_the_energy_changes_by_the_power_of_the_forces(case):
     constraint, d, y, yd, tau = case
     constraint.set_state(d, y, yd)
     rb.forward_dynamics(constraint.m, d)
@@ -208,7 +208,7 @@ def test_the_four_bar_agrees_with_its_loop_joint():
 
 
 def test_gears_agree_with_their_closed_form():
-    """The gears obey (I1 + r^2 I2) ydd = tau1 + r tau2 - r^2 b yd."""
+    """The motion follows (I1 + r^2 I2) ydd = tau1 + r tau2 - r^2 b yd."""
     inertia = 0.5 * 4.0 * 0.3**2 + RATIO**2 * 0.5 * 1.0 * 0.1**2
     tau = np.array([0.4, 0.1])
     m = gear_model(damping=0.05)

@@ -256,7 +256,7 @@ def test_distance_queries_do_not_change_the_dynamics(arm):
     assert one.buffer.tobytes() == two.buffer.tobytes()
 
 
-def test_a_stored_model_gives_the_same_near_pairs(arm, tmp_path):
+def test_a_saved_model_gives_the_same_near_pairs(arm, tmp_path):
     rb.save(arm, tmp_path / "arm.npz")
     again = rb.load(tmp_path / "arm.npz")
     d, e = rb.make_data(arm), rb.make_data(again)

@@ -114,7 +114,7 @@ def test_gravity_is_the_gradient_of_the_potential(free):
     m.opt.passive = True
 
 
-def test_springs_are_in_the_potential():
+def test_the_potential_energy_includes_springs():
     m, d = system("lossy", floating=False)
     stiff = m.replaced(dof_damping=0.0 * m.dof_damping, dof_frictionloss=0.0 * m.dof_frictionloss,
                        jnt_limited=0 * m.jnt_limited)  # fmt: skip
@@ -290,7 +290,7 @@ def test_only_external_forces_change_the_momentum(name):
     expected[3:] = force.sum(0) + m.body_mass.sum() * m.opt.gravity
     with Comparison("momentum", name) as case:
         tolerance = with_inverse(EXACT, rb.mass_matrix(m, d), m.nv)
-        # relative to the terms, which cancel each other
+        # the tolerance is relative to the terms, which cancel each other
         scale = np.abs(rb.centroidal_momentum_bias(m, d)).max()
         tolerance *= max(1.0, scale / np.abs(expected).max())
         case.close("dh/dt", rate, expected, tolerance)

@@ -123,7 +123,7 @@ def compare_terms(comparison, case):
 
 
 def chosen_frames(m, twin):
-    """Return the names of four frames that Pinocchio's model has (it lacks those of sensors)."""
+    """Return the names of four frames that Pinocchio's model has (it lacks frames of sensors)."""
     names = [name for name in m.frame_names if twin.model.existFrame(name)]
     return [names[k] for k in spread(len(names))]
 

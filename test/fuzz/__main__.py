@@ -112,7 +112,7 @@ def _start(name: str, seconds: float, seed: int) -> int:
         worker.main(*arguments)
         sys.stdout.flush()
         os._exit(0)
-    except BaseException:  # noqa: BLE001 - it must not go on as the process that was forked
+    except BaseException:  # noqa: BLE001 - the child must not continue as the driver
         os.write(2, traceback.format_exc().encode())
     finally:
         os._exit(1)

@@ -143,7 +143,7 @@ def fuzz_appearance(data: bytes) -> None:
 
 
 def fuzz_xacro(data: bytes) -> None:
-    """Expand xacro in this process, which saves time, unless a power could take forever."""
+    """Expand xacro in this process, which saves time, unless a power in it could take forever."""
     path, arguments = written(data, "robot.xacro"), {"length": "2"}
     guard.parse(data, str(path), "robot", urdf.WANTED)
     if b"**" in data:
@@ -402,7 +402,7 @@ HOSTILE = (
 )
 #: Names of all fields of Data.
 NAMES = tuple(field.name for field in DATA_FIELDS)
-#: Names of the fields of the state, to which `fuzz_rows` can write no hostile number.
+#: Fields of the state, which `fuzz_rows` can leave out when it writes hostile numbers.
 STATE = {"qpos", "qvel", "qacc", "qpos_all", "qvel_all", "qacc_all"}
 STATE |= {"time", "drive_mode", "drive_target"}
 

@@ -113,7 +113,7 @@ def seeds() -> list[bytes]:
 
 
 def calls_back() -> list[bytes]:
-    """Return inputs with a program that calls its client back; some have extreme numbers."""
+    """Return inputs with a program that connects to its client; some have extreme numbers."""
     here, later = piece(SCRIPT, reverse_client.program().encode()) + piece(9), piece(9) * 4
     q, wild = [*READY], [2147.0, -2147.0, 0.0, -1e-6, 3.0, 2000.0]
     points, commands, messages = LINES

@@ -32,9 +32,9 @@ def sines(n, seed, samples=1500, seconds=20.0, size=1.2):
 def recorded(m, friction, seed, noise=0.0, offset=None, by_load=None, **shape):
     """Return a Motion of a robot, with efforts from the engine's inverse dynamics.
 
-    `noise` is the noise of efforts, as a share of their standard deviation. If it is not zero,
-    positions also have noise, of 1e-4 rad or m, and velocities and accelerations have as much as
-    after a low-pass filter of 5 Hz.
+    `friction`, `offset` and `by_load` go to validate, `shape` to sines. `noise` is the noise of
+    efforts as a share of their standard deviation. With noise, positions also have noise of 1e-4
+    rad or m, and velocities and accelerations have as much as after a low-pass filter of 5 Hz.
     """
     t, q, v, a = sines(m.nv, seed, **shape)
     names, rng = dof_names(m), np.random.default_rng(100 + seed)
@@ -50,7 +50,7 @@ def recorded(m, friction, seed, noise=0.0, offset=None, by_load=None, **shape):
 
 
 def rubbing(m, seed=7):
-    """Return random friction of 0.1 to 2 % of the effort limits (at most of 50 N m)."""
+    """Return random friction: 0.1 to 2 % of the effort limit, or of 50 N m if that is less."""
     rng = np.random.default_rng(seed)
     limit = np.minimum(m.jnt_effort[m.dof_jntid], 50.0)
     return Friction.of(

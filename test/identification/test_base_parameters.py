@@ -42,7 +42,7 @@ def test_regressor_and_friction_columns_give_inverse_dynamics(name):
     np.testing.assert_allclose(effort, motion.effort, atol=1e-11 * np.abs(motion.effort).max())
 
 
-def test_rotors_and_offsets_have_columns():
+def test_the_regressor_has_columns_for_rotors_and_offsets():
     m = load("seven_dof_arm")
     motion = recorded(m, rubbing(m), seed=1, samples=5)
     assert Extra("armature", 2).kind == "armature"
@@ -124,7 +124,7 @@ def test_combinations_depend_on_the_positions_of_resting_joints():
     assert across == "upper.Izz + 0.25 lower.m - lower.my + lower.Izz"
 
 
-def test_condition_does_not_depend_on_units():
+def test_the_condition_number_does_not_depend_on_units():
     Y = np.random.default_rng(0).normal(size=(50, 4))
     assert condition(Y * [1.0, 1e6, 1e-6, 3.0]) == pytest.approx(condition(Y), rel=1e-9)
     assert condition(np.eye(4)) == pytest.approx(1.0)

@@ -187,7 +187,7 @@ def test_the_command_finds_gains_and_then_uses_torques(files, tmp_path):
         ),
     ],
 )
-def test_combinations_without_information_are_refused(words, named):
+def test_incomplete_or_contradicting_options_for_currents_are_refused(words, named):
     result = run("identify", "no.urdf", "no.csv", "--current", *words)
     assert result.returncode == 2
     assert named in result.stderr

@@ -237,7 +237,7 @@ def test_friction_is_not_biased_by_the_filter_of_the_efforts():
     assert np.abs(biased.friction.coulomb - 1.0).max() > 0.02
 
 
-def test_marked_samples_are_ignored():
+def test_samples_that_the_motion_does_not_keep_are_ignored():
     truth = load("seven_dof_arm")
     friction, rng = rubbing(truth), np.random.default_rng(0)
     motion = recorded(truth, friction, seed=1, samples=600)

@@ -33,7 +33,7 @@ def found():
     return identify(wrong(truth), recorded(truth, rubbing(truth), 1, noise=0.05, samples=300))
 
 
-def test_the_report_lists_joints_bodies_and_shares(found):
+def test_the_report_lists_errors_of_joints_and_masses_of_bodies(found):
     assert "black box" not in report_text(found, (found.before, found.after))
     text = report_text(found, (found.before, found.after, found.before))
     assert "black box" in text
@@ -78,7 +78,7 @@ def test_the_report_as_json_is_complete(found):
     assert printed["warnings"] == list(found.warnings)
 
 
-def test_rotors_and_offsets_have_a_table(found):
+def test_the_report_has_a_table_of_rotors_and_offsets(found):
     assert "rotors and offsets" not in report_text(found)
     rotors = np.linspace(0.01, 0.07, 7)
     truth = rb.load_urdf(ARM).replaced(dof_armature=rotors)
@@ -92,7 +92,7 @@ def test_rotors_and_offsets_have_a_table(found):
     printed = json.loads(json.dumps(report_dict(with_them), allow_nan=False))
     assert printed["residuals_of_urdf"][6]["rms_after"] == with_them.held.rms[6]
     assert with_them.held.rms[6] == pytest.approx(np.hypot(3.0, 0.0), rel=0.2)
-    # the residuals of the URDF are those that validate finds
+    # `validate` finds the same residuals of the URDF
     plain = with_them.m.replaced(dof_armature=np.zeros(7))
     np.testing.assert_array_equal(
         with_them.held.predicted, validate(plain, with_them.friction, motion).predicted

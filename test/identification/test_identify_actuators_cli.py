@@ -99,7 +99,7 @@ def test_refused_recordings_leave_no_file(files, tmp_path):
         (("--actuators", "a.urdf"), "'a.urdf'"),
     ],
 )
-def test_usage_is_checked_before_any_work(words, named):
+def test_wrong_options_are_refused_before_any_file_is_read(words, named):
     result = run("identify", "no_such_robot.urdf", "no_such.csv", *words)
     assert result.returncode == 2
     assert named in result.stderr

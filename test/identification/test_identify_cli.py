@@ -233,7 +233,7 @@ def test_the_error_about_refused_input_is_one_sentence(files, urdf, tmp_path):
         (("--payload", "tool0", "--validate", "x.csv"), "--payload"),
     ],
 )
-def test_usage_is_checked_before_any_work(words, named):
+def test_wrong_options_are_refused_before_any_file_is_read(words, named):
     result = run("identify", "no_such_robot.urdf", "no_such.csv", *words)
     assert result.returncode == 2
     assert named in result.stderr
@@ -471,7 +471,7 @@ def test_identification_of_a_payload_alone_refuses_other_options(option):
         (("--reach", 0.002, "--harmonics", 2), "too poor"),
     ],
 )
-def test_useless_motions_are_refused(urdf, tmp_path, words, named):
+def test_options_of_excite_without_a_usable_motion_are_refused(urdf, tmp_path, words, named):
     result = run("excite", urdf, "-o", tmp_path / "m.csv", *words)
     assert result.returncode == 1, result.stdout
     assert named in result.stderr

@@ -125,7 +125,7 @@ def test_efforts_of_zero_are_refused_and_random_efforts_have_a_large_residual():
     assert max(online_of(m, friction).update(noisy, qpos).excess) > 3.0
 
 
-def test_a_refused_block_changes_nothing(monkeypatch):
+def test_a_refused_block_of_states_changes_nothing(monkeypatch):
     m, friction = arm()
     blocks = [block[:2] for block in blocks_of(*states(LOAD, 1.5, 6.0, 3), m)]
     one, other = online_of(m, friction), online_of(m, friction)
@@ -192,7 +192,7 @@ def test_efforts_that_come_late_do_not_bias_the_payload():
     assert abs(found.friction_scale - 1.5) < 0.01
 
 
-def test_blocks_follow_each_other_without_gaps():
+def test_blocks_of_states_follow_each_other_without_gaps():
     collected = StateBlocks(["a"], np.array([1]), 2)
     got, stamps = [], []
     for k in range(int(10.0 / PERIOD)):

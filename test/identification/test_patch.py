@@ -80,7 +80,7 @@ def test_a_patch_changes_nothing_but_inertias(name):
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_an_unchanged_model_changes_nothing(name):
+def test_a_patch_with_an_unchanged_model_changes_nothing(name):
     text = text_of(name)
     patched = patched_urdf(text, rb.load_urdf(text, strict=False))
     assert etree.canonicalize(patched, with_comments=True) == etree.canonicalize(
@@ -224,7 +224,7 @@ DYNAMICS = """<dynamics note="a damping='7'"
        damping = '1'   ><!-- measured in 2019 --> <x:curve a="1"/></dynamics >"""
 
 
-def test_dynamics_keep_their_comments_and_children():
+def test_dynamics_elements_keep_their_comments_and_children():
     text = SMALL.replace('<dynamics damping="1" spring="\u00e9"/>', DYNAMICS)
     patched = patched_urdf(text, heavier(small(), 4.0))
     kept = '><!-- measured in 2019 --> <x:curve a="1"/></dynamics>'

@@ -77,7 +77,7 @@ def test_joints_with_limits_must_not_jump(robot, joint):
     assert refusal(robot, replace(given, qpos=jumping)) == "position-jumps"
 
 
-def test_lost_samples_are_not_a_jump(robot):
+def test_lost_samples_do_not_count_as_a_jump(robot):
     kept = np.r_[0:500, 520:2501]  # the gap is 0.08 s; joints move at up to 2 rad/s
     given = samples()
     fewer = replace(given, time=given.time[kept], qpos=given.qpos[kept], effort=given.effort[kept])
@@ -93,7 +93,7 @@ def test_positions_in_degrees_are_noticed(robot):
     assert refusal(endless, degrees) == "too-fast"
 
 
-def test_positions_of_an_uncalibrated_arm_may_be_a_little_outside(robot):
+def test_positions_of_an_uncalibrated_arm_may_exceed_the_limits_a_little(robot):
     given = samples()
     plausible(robot, replace(given, qpos=given.qpos + np.array([0.0, 1.1, 0.0])))
 

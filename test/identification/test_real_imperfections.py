@@ -84,7 +84,7 @@ def test_the_delay_of_a_long_motion_comes_from_some_of_its_samples(monkeypatch):
     assert len(found.time) == 5000
 
 
-def test_parts_of_a_recording_decide_which_terms_are_kept():
+def test_a_term_for_rotors_is_kept_only_if_the_robot_has_rotors():
     truth = load("ur5_robot.urdf")
     rotors, offset = np.linspace(1.0, 3.0, 6), np.zeros(6)
     plain = recorded(truth, rubbing(truth), seed=1, noise=0.05, samples=600)
@@ -98,7 +98,7 @@ def test_parts_of_a_recording_decide_which_terms_are_kept():
 
 
 def leaning(seed):
-    """Return a Model, the motion of a tilted robot with load-dependent friction, shares, tilt."""
+    """Return a Model, a motion with friction by load and a tilted base, its shares, the tilt."""
     described = load("ur5_robot.urdf")
     shares, tilt = np.linspace(0.05, 0.12, 6), np.array([0.03, -0.02])
     real = tilted(described, tilt)

@@ -185,7 +185,7 @@ def test_angles_of_motors_are_read_from_a_topic_or_from_columns(tmp_path):
     assert again.effort == pytest.approx(read.effort)
 
 
-def test_few_incomplete_messages_are_skipped(tmp_path):
+def test_a_few_incomplete_messages_are_skipped(tmp_path):
     rows = messages(count=200)
     rows[0].effort = np.full(2, np.nan)
     rows[9] = state(START + 18_000_000, ("elbow",), [1.0], [1.0], [1.0])
@@ -449,7 +449,7 @@ def test_too_large_numbers_are_refused(tmp_path):
     assert refusal(path) == "large-number"
 
 
-def test_a_csv_file_has_no_topics(tmp_path):
+def test_names_of_topics_are_refused_for_a_csv_file(tmp_path):
     path = tmp_path / "recording.csv"
     write_csv(path, samples())
     assert refusal(path, effort_topic="efforts") == "no-topics"

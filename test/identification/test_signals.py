@@ -176,7 +176,7 @@ def test_flat_tops_below_the_limit_are_marked(limits):
     assert not marks[:, 0].any()
 
 
-def test_coarse_efforts_are_not_saturated():
+def test_coarse_efforts_do_not_count_as_saturated():
     effort = sines(CLOCK)[3]
     for quantum in (0.01, 0.1, 0.5, 1.0, 5.0):
         assert not saturated(quantum * np.round(effort / quantum)).any()

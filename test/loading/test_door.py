@@ -201,7 +201,7 @@ def test_every_command_loads_every_format(other, command):
 
 
 @pytest.mark.parametrize("top", ["robot", "scene", "scene call", "text"])
-def test_scene_and_mechanism_files_and_calls_load_every_format(other, top):
+def test_scene_files_mechanism_files_and_functions_load_every_format(other, top):
     scene = other.parent / "scene.yaml"
     scene.write_text(yaml.safe_dump({"rbdyn_scene": 1, "robot": other.name}))
     text = other.read_text() if top == "text" and other.suffix != ".yaml" else None
@@ -240,13 +240,13 @@ def test_contact_is_refused_where_it_has_no_effect(arm, command):
 
 
 @pytest.mark.parametrize("command", COMMANDS)
-def test_every_command_accepts_a_name(command):
+def test_every_command_accepts_the_name_of_a_robot(command):
     options, file = parsed(command, "seven_dof_arm")
     assert file.name == "seven_dof_arm.urdf"
     assert isinstance(options, argparse.Namespace)
 
 
-def test_calls_accept_a_name():
+def test_functions_accept_the_name_of_a_robot():
     assert rb.load("seven_dof_arm").nv == rb.load_urdf("seven_dof_arm").nv == 7
     assert rb.scene("seven_dof_arm").nv == 7
     with refused(rb.ParameterError, "unknown-robot"):

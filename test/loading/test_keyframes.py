@@ -91,7 +91,7 @@ def test_a_keyframe_of_another_robot_is_refused(m):
 
 
 @needs_robots
-def test_the_states_of_the_panda_are_found_beside_it():
+def test_the_states_of_the_panda_are_found_beside_its_urdf():
     m = rb.load("panda")
     assert m.name == rb.load_urdf(find("panda.urdf")).name == "panda"
     assert m.nkey > 0

@@ -553,7 +553,7 @@ def test_the_error_names_missing_and_unknown_fields(saved):
 
 
 @pytest.mark.filterwarnings("ignore:Duplicate name")
-def test_a_doubled_field_is_refused(saved):
+def test_a_field_that_is_stored_twice_is_refused(saved):
     with zipfile.ZipFile(saved, "a") as archive:
         archive.writestr("body_mass.npy", archive.read("body_mass.npy"))
     assert found(saved) == [("duplicate-field", "")]
@@ -724,7 +724,7 @@ def test_only_a_model_is_saved(tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_failure_leaves_the_old_file(m, saved, monkeypatch):
+def test_a_failed_save_leaves_the_old_file(m, saved, monkeypatch):
     before = saved.read_bytes()
 
     def full(file, **_):

@@ -102,7 +102,7 @@ def test_our_jobs_take_the_given_number_of_steps(monkeypatch):
     assert np.array_equal(d.qpos, m.qpos0)
 
 
-# peers
+# other engines
 
 ARM = bundled_robot("seven_dof_arm").read_text()
 
@@ -123,7 +123,7 @@ def test_the_robot_in_mujoco_has_the_same_mass_matrix(floating):
 
 
 @pytest.mark.parametrize("floating", [False, True])
-def test_every_job_of_both_peers_runs(floating):
+def test_every_job_of_both_other_engines_runs(floating):
     pytest.importorskip("mujoco")
     pytest.importorskip("pinocchio")
     m = rb.load_urdf(ARM, floating_base=floating)
@@ -140,7 +140,7 @@ def test_every_job_of_both_peers_runs(floating):
     assert {"forward_dynamics", "inverse", "mass_matrix"} <= set(pinocchio.jobs)
 
 
-def test_a_missing_peer_has_no_jobs(monkeypatch):
+def test_an_engine_that_is_not_installed_has_no_jobs(monkeypatch):
     monkeypatch.setitem(sys.modules, "mujoco", None)
     monkeypatch.setitem(sys.modules, "pinocchio", None)
     for peer in peers(ARM, False, 0.001):

@@ -246,7 +246,7 @@ def test_the_hash_depends_on_the_model_and_not_on_its_options(m):
     assert m.replaced(dof_damping=1.0 + m.dof_damping).sha256() != m.sha256()
 
 
-def test_a_state_with_nan_is_counted_and_visible(m, d):
+def test_a_state_with_nan_is_counted_in_nbad_and_gives_nan(m, d):
     d.qpos[0] = np.nan
     rb.forward_dynamics(m, d)
     assert d.nbad > 0
@@ -285,7 +285,7 @@ def test_bad_replacements_are_refused(name, value):
         slide.replaced(**{name: value})
 
 
-def test_only_joints_with_a_freedom_of_one_coordinate_get_limits_and_springs(m):
+def test_a_limit_of_a_free_joint_is_refused(m):
     floating = m.jnt_type == rb.JointType.FREE
     assert floating.any()
     with refused(rb.ModelError, "model-array", "jnt_limited"):

@@ -87,7 +87,7 @@ def record(path, seconds=1.0, urdf=ROBOT, times=1, **more):
 
 
 def put_run(bag, seconds, size=(HEIGHT, WIDTH), late=0, names=("a", "b"), lost=0):
-    """Write states at 100 Hz, commands of joint a at 50 Hz, and pictures at 20 Hz."""
+    """Write states at 100 Hz, commands of joint a at 50 Hz, pictures at 20 Hz from `late` [ms]."""
     for ms in range(0, round(1000 * seconds) + 1, 10):
         ns = START + ms * MS
         q = position(ms / 1000).tolist()
@@ -330,7 +330,7 @@ def test_a_joint_without_positions_is_refused(tmp_path):
     assert "'/joint_states' has no position of 'b'" in done.stderr
 
 
-def test_cameras_get_unique_names_and_unsupported_encodings_a_note(tmp_path):
+def test_cameras_get_unique_names_and_a_note_names_unsupported_encodings(tmp_path):
     bag = begun(tmp_path / "many.mcap")
     topics = {"/a/b/image_raw": 1, "/a_b/image_raw": 9, "/image_raw": 20}
     for ms in range(0, 510, 10):
@@ -362,7 +362,7 @@ def test_an_encoding_that_changes_is_refused(tmp_path):
     assert "the encoding of the pictures of '/eye/image_raw' changes" in done.stderr
 
 
-def test_frames_without_a_new_state_are_noted(tmp_path):
+def test_frames_without_a_new_state_are_reported(tmp_path):
     bag = begun(tmp_path / "gap.mcap")
     for ms in (*range(0, 110, 10), *range(400, 510, 10)):
         stated(bag, START + ms * MS, ["a", "b"], [0.0, 0.0])

@@ -148,7 +148,7 @@ def test_contact_of_a_floating_robot_is_recorded(tmp_path):
     assert np.abs(felt).max() > 10.0
     assert np.array_equal(run.contact[:, 1:, :3], np.array(felt)[:, 1:])
     assert np.array_equal(run.xfrc[:, 1, 0], np.where(np.arange(400) // 100 == 1, 20.0, 0.0))
-    # contact points are not recorded; a step from the sample before finds those of a sample
+    # contact points are not recorded; a step from the previous sample computes them again
     assert run.instant(0).points is None
     assert all(np.array_equal(run.instant(k).points, points[k]) for k in range(1, 400, 7))
     assert len(points[150]) > 2
@@ -309,7 +309,7 @@ def test_the_recorder_imports_neither_ros_nor_the_view(tmp_path):
     subprocess.run([sys.executable, "-c", code], check=True)
 
 
-def test_the_states_of_actuators_are_exact(tmp_path):
+def test_the_states_of_actuators_are_recorded_exactly(tmp_path):
     motor = rb.ActuatorSpec(
         "elbow", gear=10.0, armature=1e-4, motorconst=(0.05, 0.05), resistance=0.5,
         inductance=0.01, stiffness=500.0, lugre=(5.0, 0.0, 0.01, 0.02, 1.0), delay=0.002,

@@ -487,7 +487,7 @@ def test_message_types_are_found_by_name():
 @pytest.mark.parametrize("time_ns", [2**31 * 10**9, 2**63 - 1, 2**63, 2**64 - 1])
 @pytest.mark.parametrize("topic", ["/joint_states", "/joint_commands", "/simulator/state"])
 def test_times_that_ros_cannot_have_are_refused(tmp_path, topic, time_ns):
-    """Times in MCAP have 64 bits, but those in ROS fewer; their differences would overflow."""
+    """Times in MCAP have 64 bits, times in ROS fewer, so their differences would overflow."""
     rows = real_robot(count=3)
     if topic == "/simulator/state":
         lists = [np.zeros(2)] * 6 + [np.zeros(7), np.zeros(2), np.empty(0)]

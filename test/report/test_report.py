@@ -78,7 +78,7 @@ def test_the_json_of_a_report_agrees_with_its_text(little):
     assert all(finding["message"] in str(little) for finding in printed["findings"])
 
 
-def test_refusal_lists_every_error():
+def test_the_report_of_a_refused_robot_lists_every_error():
     wrong = Description(
         "w",
         (Link("a"), Link("b", BRICK)),
@@ -206,7 +206,7 @@ def test_json_contains_the_properties_of_all_joint_types(linkage):
     assert (printed["N_B"], printed["N_J"], printed["N_L"]) == (3, 4, 1)
 
 
-def test_the_table_has_driven_joints():
+def test_the_table_of_joints_lists_driven_joints():
     samples = Trajectory((0.0, 1.0), ((0.0,), (1.0,)))
     joints = (
         Joint("sampled", "revolute", "base", "a", motion=samples),

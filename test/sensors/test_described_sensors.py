@@ -136,7 +136,7 @@ def test_a_sensor_of_a_joint_is_in_the_frame_of_the_joint(tmp_path, relative):
         '<pose relative_to="nowhere">0 0 0 0 0 0</pose>',
     ],
 )
-def test_a_bad_sensor_of_an_sdf_is_a_warning(tmp_path, inside):
+def test_a_bad_sensor_of_an_sdf_causes_a_warning(tmp_path, inside):
     body = LINK.format("base", f'<sensor name="s" type="imu">{inside}</sensor>')
     (tmp_path / "m.sdf").write_text(f"<sdf version='1.9'><model name='m'>{body}</model></sdf>")
     description, _ = described(tmp_path / "m.sdf")

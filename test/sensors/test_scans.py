@@ -228,7 +228,7 @@ def test_rays_need_geometries(robot):
         ({"angles": ((0.0, 1.6),)}, ["angles"]),
     ],
 )
-def test_values_that_are_not_allowed_are_refused_together(given, elements):
+def test_all_values_that_are_not_allowed_are_reported_together(given, elements):
     with refused(rb.ParameterError, ["bad-argument"] * len(elements)) as caught:
         lidar(**given)
     assert [finding.element for finding in caught.value.findings] == elements

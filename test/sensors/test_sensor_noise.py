@@ -82,7 +82,7 @@ def test_readings_are_true_values_with_errors():
     np.testing.assert_allclose(walking.error(50), [expected, 0.0, 0.0], rtol=1e-14)
 
 
-def test_variance_includes_rounding():
+def test_the_variance_of_a_reading_includes_rounding():
     spec = NoiseSpec(stddev=(0.1, 0.0, 2.0), resolution=(0.0, 0.6, 0.0))
     np.testing.assert_allclose(variance(spec), [0.01, 0.03, 4.0])
 

@@ -18,7 +18,7 @@ GRAVITY = np.array([1.0, -2.0, -9.0])
 
 
 def beyond(description, joint):
-    """Return the links beyond a joint, seen from the base, and whether its child is there."""
+    """Return the links beyond a joint, seen from the base, and whether they include its child."""
     children = {other.child for other in description.joints}
     base = description.base or next(x.name for x in description.links if x.name not in children)
     reached, waiting = {base}, [base]

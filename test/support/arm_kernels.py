@@ -11,7 +11,7 @@ SEE, STOP, COAST = map(Entry, (endings.see, endings.stop_blindly, coasting.coast
 
 
 class Stopping(BlindArm):
-    """A BlindArm; its attribute `effort` (nv,) has the last computed efforts."""
+    """Ends the motion of an arm after a fault; `effort` (nv,) has the last computed efforts."""
 
     def __init__(self, arm, settings, limits):
         super().__init__(arm, settings, limits)

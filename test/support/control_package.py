@@ -79,7 +79,7 @@ class CppGate:
         self.code.call("gate_delete", self.own)
 
     def judge(self, qpos, qvel, time):
-        """Judge a state; return the fault's code, whether it is blind, its joint, and the drop.
+        """Judge a state; return the fault's code, whether states are false, its joint, the drop.
 
         The last value says whether the state is dropped. `time` [ns] is the time of the
         measurement and of the arrival.
@@ -177,7 +177,7 @@ class CppArm:
 
     @property
     def fault(self):
-        """Return the code of the latched fault, and whether the fault is blind."""
+        """Return the code of the latched fault, and whether states are not trusted since then."""
         out = np.zeros(6)
         self.code.call("arm_fault", self.own, out)
         return CODES[int(out[0])], bool(out[1])

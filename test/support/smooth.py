@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Models with the smooth law of friction and limits, to compare them with code that has no other.
+"""Models with the smooth law of friction and limits, to compare with code without the exact law.
 
 Specialised code, rollouts, generated C, derivatives, MuJoCo's limit springs and closed forms of
 viscous friction do not have the exact law.

@@ -138,7 +138,7 @@ def run(code):
         exec(compile(code, "<string>", "exec"), sys.modules["__main__"].__dict__)
     except SystemExit as end:
         status = status_of(end.code)
-    except BaseException as error:  # noqa: BLE001 - as the end of Python itself
+    except BaseException as error:  # noqa: BLE001 - as Python itself does at its end
         sys.excepthook(*sys.exc_info())
         status, interrupted = 1, isinstance(error, KeyboardInterrupt)
     threading._shutdown()

@@ -101,7 +101,7 @@ def with_rotors(x):
 
 
 def test_the_unit_vector_method_has_the_accelerations_of_the_articulated_body_algorithm(system):
-    """Without rotors they equal those of the textbook's algorithm, with rotors the engine's."""
+    """The reference is the textbook's algorithm without rotors, and the engine with rotors."""
     x = system
     m, d, rotor_inertia = with_rotors(x)
     u = d.qfrc_applied

@@ -78,7 +78,7 @@ def test_forces_on_bodies_and_across_joints_agree_with_the_engine(system):
 
 
 def test_every_vector_agrees_in_both_coordinates(system):
-    """Vectors in body coordinates equal those in base coordinates once they are transformed."""
+    """Vectors in body coordinates equal the vectors in base coordinates after a transform."""
     x = system
     body = newton_euler(*x.state, x.d.qacc, x.f_ext)
     base = newton_euler_absolute(*x.state, x.d.qacc, x.f_ext)

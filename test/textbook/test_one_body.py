@@ -57,7 +57,7 @@ def test_three_methods_agree_with_the_articulated_body_algorithm(name):
 
 
 @pytest.mark.parametrize("n_f", range(1, 7))
-def test_the_apparent_inverse_inertia_has_the_rank_of_the_freedom(n_f):
+def test_the_rank_of_the_apparent_inverse_inertia_is_the_number_of_freedoms(n_f):
     rng = np.random.default_rng(n_f)
     I, S = random_inertia(rng), rng.uniform(-1.0, 1.0, (6, n_f))
     Phi = apparent_inverse_inertia(I, S)

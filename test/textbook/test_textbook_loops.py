@@ -126,7 +126,7 @@ def test_a_yaw_pitch_roll_loop_joint_constrains_like_a_spherical_joint():
     assert x.s.loops[0].jtype.kind == JointType.BALL
 
 
-def test_a_free_loop_joint_has_no_rows():
+def test_a_free_loop_joint_adds_no_rows_to_the_constraints():
     joints = (
         Joint("one", "revolute", "base", "a"),
         Joint("two", "revolute", "base", "b"),
@@ -155,7 +155,7 @@ def test_the_error_of_an_open_loop_is_its_gap():
     np.testing.assert_allclose(found.K @ [0.1, 0.25], found.error, atol=1e-15)
 
 
-def test_user_joints_are_refused():
+def test_user_defined_joints_are_refused():
     register()
     with pytest.raises(NotImplementedError):
         System.of(rb.build(everything()))

@@ -157,7 +157,7 @@ def node_of(loop, live, link):
 
 @pytest.fixture
 def told(monkeypatch):
-    """Return the list of the messages that a hand sends to browsers."""
+    """Return a list that gets the messages about drags to browsers."""
     words = []
     monkeypatch.setattr("rbdyn_ros.view.live.hand.tell", lambda *given: words.append(given[2]))
     return words
@@ -244,7 +244,7 @@ def test_only_one_browser_can_drag_at_a_time(near, told):
 
 
 @pytest.mark.nightly
-def test_keys_and_follow_move_the_camera(browser, near):
+def test_keys_move_the_camera_pause_time_and_follow_a_robot(browser, near):
     loop, live, server = near
     with open_page(browser, address_of(server), server, **SMALL) as page:
         camera = next(iter(server.get_clients().values())).camera
@@ -315,7 +315,7 @@ class LateFirst:
         return SimpleNamespace(add_done_callback=lambda _: None)
 
 
-def test_a_release_is_not_overtaken_by_an_earlier_slider(near, monkeypatch):
+def test_a_release_is_not_overtaken_by_an_earlier_setting_of_a_slider(near, monkeypatch):
     loop, live, server = near
     monkeypatch.setattr(server.gui, "_thread_executor", LateFirst())
     joints = live.robots[0].joints

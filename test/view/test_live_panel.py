@@ -429,7 +429,7 @@ def test_a_pull_is_renewed_until_the_button_is_released(m, hand):
     assert moved == pytest.approx(at - ORIGIN + 0.1)
     assert second == pytest.approx(4.0 * first)  # [s of simulated time]
     run(made.dragged("hand", event("end", at, at)))
-    assert made.held  # the simulation must still be told the end
+    assert made.held  # the simulation must still be told that the pull has ended
     made.hold()
     assert pulled[2] == ("hand", point, (), 0.004)
     assert not made.held

@@ -645,7 +645,7 @@ def test_the_command_view_names_joints_that_do_not_start_at_zero():
         (["ARM", "--address", "example.org"], 2, "'example.org'"),
     ],
 )
-def test_the_command_view_refuses_in_one_line(tmp_path, words, status, named):
+def test_a_refusal_by_the_command_view_has_one_line(tmp_path, words, status, named):
     path = tmp_path / "arm.urdf"
     path.write_text(ARM)
     process = run_view(*(path if word == "ARM" else word for word in words))

@@ -373,7 +373,7 @@ def test_a_view_without_viser_is_refused(monkeypatch):
 
 @needs_viser
 @pytest.mark.parametrize("serving", [True, False])
-def test_a_view_ends_with_its_killed_parent(tmp_path, path, serving):
+def test_a_view_ends_when_its_parent_is_killed(tmp_path, path, serving):
     script = tmp_path / "parent.py"  # no __main__ guard, so a view may not import it
     script.write_text(
         textwrap.dedent(f"""

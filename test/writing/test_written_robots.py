@@ -165,7 +165,7 @@ def test_a_joint_that_a_format_cannot_express_is_refused(tmp_path):
     assert not list(tmp_path.iterdir())
 
 
-def test_a_robot_does_not_overwrite_itself(tmp_path):
+def test_a_refused_path_leaves_no_file_and_the_source_unchanged(tmp_path):
     path = tmp_path / "robot.yaml"
     rb.convert(four_bar(0.1, 0.25, 0.2, 0.3), path)
     before = path.read_bytes()
@@ -236,7 +236,7 @@ def test_links_without_mass_stay_massless(base, suffix, tmp_path):
     assert any(np.allclose(half, (0.5, 0.5, 0.05)) for half in again.geom_size)
 
 
-def test_foreign_files_are_not_replaced(tmp_path):
+def test_files_of_other_programs_are_not_replaced(tmp_path):
     arm = with_frames("stand")
     hull = arm.geometry("hull", "arm", rb.Points(((0, 0, 0), (1, 0, 0), (0, 1, 0), (0, 0, 1))))
     written = tmp_path / "robot.urdf"

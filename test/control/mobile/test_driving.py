@@ -99,7 +99,7 @@ def test_motions_that_a_base_cannot_do_are_refused():
     drive_of(mecanum()).check(np.array([0.1, 0.1, 0.1]))
 
 
-def test_limits_keep_the_path_and_all_ramps_end_together():
+def test_speed_limits_do_not_change_the_path_and_all_ramps_end_together():
     twist = limited(np.array([2.0, 0.0, 1.0]), np.array([0.5, 0.5, 9.0]))
     assert twist == pytest.approx([0.5, 0.0, 0.25])
     assert limited(np.zeros(3), np.array([0.5, 0.5, 9.0])) == pytest.approx(np.zeros(3))
