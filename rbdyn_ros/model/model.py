@@ -123,7 +123,7 @@ class Model:
 
     @property
     def lock_stages(self) -> tuple[str, ...]:
-        """The name of the stage that checks drives, if constraints can lock them."""
+        """The stage that checks drives, if constraints can lock them; otherwise empty."""
         return ("lock_stage",) if self.nefc > 0 else ()
 
     @functools.cached_property

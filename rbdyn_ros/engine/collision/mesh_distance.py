@@ -39,7 +39,7 @@ from rbdyn_ros.engine.compiler.stack import stack_floats, stack_ints
 from rbdyn_ros.model.declared.data_fields import AXIS
 
 #: A point counts as on an edge or a corner if it is nearer than ON [m], for rounding errors, plus
-#: ON_PART times the measured distance. At an edge sharper than 0.005 rad this can be too much.
+#: ON_PART times the measured distance. At an edge sharper than 0.005 rad this can be too far.
 ON, ON_PART = 1e-11, 1e-5
 
 

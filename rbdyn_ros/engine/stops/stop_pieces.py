@@ -34,7 +34,7 @@ from rbdyn_ros.engine.stops.stop_law import (
 )
 from rbdyn_ros.model.declared.options import FORCE
 
-#: Allowed error of a force, as a part of itself or of dry friction.
+#: Allowed error of a force, as a part of this force or of dry friction.
 FORCE_TOLERANCE = 1e-6
 
 #: A force below this part of the largest force counts as zero.
@@ -47,7 +47,7 @@ CHANGED, UNLOADED = 1e-5, 1e-3
 #: Largest number of passes that bring dofs at rest closer to zero velocity.
 SETTLINGS = 2
 
-#: In such a pass the slope of a dof that comes to rest, and its tolerance CHANGED, are reduced to
+#: In passes that bring dofs closer to rest, their slope and their tolerance CHANGED are reduced to
 #: this part. The force contains the rounding error of slope v, so a smaller slope makes it more
 #: exact.
 YIELDING = 0.1

@@ -84,7 +84,8 @@ SLOWEST_BOUNCE = 4.0
 def prepare(m, d, c, leaving, first):
     """Write the constants of contact c for this step: contact_spring and contact_grip.
 
-    `leaving` is its velocity along the normal; `first` is true for the first contact of a pair.
+    `leaving` is the normal velocity, above 0 if the contact opens; `first` is true for the first
+    contact of a pair.
     """
     if first:
         _write_constants(m, d, c)

@@ -111,7 +111,7 @@ def join_trees(m, d):
 
 @inline
 def _raise_to_heavier(m, mass, body1, body2):
-    """Give the trees of two bodies the larger of their two masses.
+    """Set the masses of the trees of two bodies to the larger of the two.
 
     Return whether a mass changed.
     """
@@ -155,7 +155,7 @@ def find_heaviest(m, d):
 
 @inline
 def _spread(m, d, first, step):
-    """Give the trees of each pair of bodies in contact the larger mass, once through the list.
+    """Raise the lighter tree's mass to the other's for each contact, once through the list.
 
     Return whether a mass changed. `step` is the direction through the list, 1 or -1: chains of
     bodies are mostly listed from one end to the other.

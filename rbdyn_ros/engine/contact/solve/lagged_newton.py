@@ -150,7 +150,7 @@ def _add_friction(d, c, size):
 
 @inline
 def _fill_column(m, d, a, number, size):
-    """Write column a of -B."""
+    """Write column a of -B, the effect of a lagged force `size` of contact lagged_slipping[a]."""
     _add_friction(d, d.lagged_slipping[a], size)
     pass_once(m, d)
     _add_friction(d, d.lagged_slipping[a], -size)
