@@ -33,7 +33,7 @@ UNMATCHED = (
     "naxis",
     "nM",
 )
-#: Fields of Data that count the contacts of UNMATCHED.
+#: Fields of Data that count contacts; they are not copied.
 COUNTS = ("ncon", "nmutual", "ndropped", "nstick")
 #: Dimensions that are 0 or equal to another dimension.
 SAME = {
@@ -82,7 +82,7 @@ def _views(d: Data, fields: Iterable[Field]) -> dict[str, Any]:
 
 
 def _places(match: Match, dim: str | int, before: Any, now: Any) -> tuple[Ints, Ints] | None:
-    """Return the old and the new indices of common entries along a dimension; None if unknown."""
+    """Return the old and new indices of common entries along a dimension; None: not known."""
     if isinstance(dim, int):
         return np.arange(dim), np.arange(dim)
     if (name := SAME.get(dim, dim)) in match.places:

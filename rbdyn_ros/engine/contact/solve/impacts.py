@@ -84,7 +84,7 @@ def _power_of_coriolis(m, d):
 
 @inline
 def _take_velocity(m, d, share):
-    """Write qvel and the bias forces after a share of the step; rk_rate holds qvel at its start."""
+    """Write qvel and the bias forces after a share of the step; rk_rate holds the first qvel."""
     for k in range(m.nv):
         d.qvel[k] = d.rk_rate[k] + share * m.opt.timestep * d.qacc_step[k]
     com_vel(m, d)
