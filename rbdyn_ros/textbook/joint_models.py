@@ -92,7 +92,7 @@ def spherical(q: Array, _alpha: Array, _parameter: float) -> JointModel:
 
 
 def spherical_ypr(q: Array, alpha: Array, _parameter: float) -> JointModel:
-    """Spherical joint; q: yaw, pitch, roll (eq 4.7 to 4.9); at 90 degrees of pitch S has rank 2."""
+    """Spherical joint; q: yaw, pitch, roll (eq 4.7 to 4.9); at a pitch of pi / 2 S has rank 2."""
     _, pitch_rate, roll_rate = alpha
     c2, s2, c3, s3 = np.cos(q[1]), np.sin(q[1]), np.cos(q[2]), np.sin(q[2])
     S = e(1, 2, 3) @ np.array([[-s2, 0.0, 1.0], [c2 * s3, c3, 0.0], [c2 * c3, -s3, 0.0]])
