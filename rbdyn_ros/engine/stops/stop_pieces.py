@@ -200,10 +200,9 @@ def _differ(force, used, least, rounding):
 
 @inline
 def _rounding(m, d, k, piece, fastest):
-    """Return the force of a dof that rounding errors of velocities between two pieces can cause.
+    """Return the force of a dof that rounding errors can cause if they choose between two pieces.
 
-    For example, a joint at its limit in free fall has no load, so rounding errors choose its
-    piece.
+    For example, a joint at its limit in free fall has no load. `fastest` is the largest velocity.
     """
     spring = d.stop_spring[k]
     steepest, push = max(spring[LOWER_SLOPE], spring[UPPER_SLOPE]), 0.0
@@ -292,7 +291,7 @@ def _yielding(d, k):
 def keep_stops(m, d, solved):
     """Write the forces of the step to stop_qfrc and qfrc_passive.
 
-    Held dofs end exactly at rest.
+    If the step is `solved`, held dofs end exactly at rest.
     """
     h = m.opt.timestep
     for k in range(m.nv):

@@ -191,7 +191,10 @@ def _shortest(m, d, c):
 
 @inline
 def _spring(m, g, shortest, mass, tree, by_h):
-    """Return the stiffness and damping of a contact in which the spring of geometry g acts."""
+    """Return stiffness and damping of a contact in which the spring of geometry g acts.
+
+    shortest: least time constant; mass: of the contact; tree: of the heaviest tree; by_h: 1 / h.
+    """
     h, ratio = m.opt.timestep, m.geom_solref[g, 1]
     k, b = m.geom_stiffness[g], m.geom_damping[g]
     if is_rigid(m, g):
@@ -219,7 +222,7 @@ def _series(m, geom1, geom2, mass):
 
 @inline
 def _damping_of_share(m, g, share, critical):
-    """Return the damping that a geometry, with a share of the deflection, adds to a contact."""
+    """Return the damping that a geometry adds to a contact; share: its share of the deflection."""
     b = m.geom_damping[g]
     return share * share * b if b >= 0.0 else share * m.geom_solref[g, 1] * critical
 

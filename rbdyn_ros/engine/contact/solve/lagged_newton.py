@@ -97,9 +97,9 @@ def newton_step(m, d, missed):
 
 @inline
 def _damping(d, missed):
-    """Count the move.
+    """Count the move and return s.
 
-    Return s, which is zero after a move that has halved the error of the friction forces.
+    s is 0 after a move that has halved `missed`, the error of the friction forces.
     """
     before, d.lagged_missed[0] = d.lagged_missed[0], missed
     d.lagged_count[0] += 1
