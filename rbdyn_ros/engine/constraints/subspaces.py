@@ -74,7 +74,7 @@ def complement(S, number, T):
 
 @kernel
 def _without(S, number, T, have, axis):
-    """Write unit vector `axis` less its part along S and T to row `have` of T; return its length."""
+    """Write unit vector `axis` less its part along S, T to row `have` of T; return its length."""
     for n in range(6):
         T[have, n] = 1.0 if n == axis else 0.0
     for _ in range(2):
