@@ -18,7 +18,7 @@ END_COSINE = 0.9
 
 @kernel
 def at_end(m, a, b, R, t, v, S, n, F, pairs, rounding):
-    """Try cylinder ends that face v. Return a solution as `refined` does, or the number 0."""
+    """Try cylinder ends that face v. Return the results of `refined`, with 0 rows if none fits."""
     axis = (R[2], R[5], R[8])
     along = dot3(axis, v)
     if m.geom_type[a] == CYLINDER and abs(v[2]) > END_COSINE:

@@ -233,7 +233,7 @@ def of_one_pair(d, a, b):
 
 @inline
 def _with_friction(A, normal, centre, across, spread, radius):
-    """Return A plus the friction slope of a patch that sticks."""
+    """Return A plus the friction slope `across` of a patch that sticks, with its radius."""
     A = add_rigid_inertia(A, _point_mass(across, centre))
     A = add_outer(A, wrench_at(centre, normal), -across)
     return _with_turns(A, normal, spread, across * radius * radius)

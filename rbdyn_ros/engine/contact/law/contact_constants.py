@@ -247,6 +247,6 @@ def _gravity(m):
 
 @inline
 def _least_stiffness(m, tree, h):
-    """Return the stiffness with which a mass sinks to max(DEEPEST, 2 g h^2) by its weight."""
+    """Return the stiffness with which a mass `tree` sinks by max(DEEPEST, 2 g h^2)."""
     g = _gravity(m)
     return tree * g / max(DEEPEST, 2.0 * g * h * h)

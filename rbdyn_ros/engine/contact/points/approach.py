@@ -251,8 +251,7 @@ def time_of_points(m, state):
 def is_sliver(points, number, flush):
     """Return whether all contact points are nearly on one line.
 
-    This happens if two edges overlap side by side by FLUSH; the choice of the face is then
-    arbitrary.
+    Then two edges overlap side by side by only `flush`, and the choice of the face is arbitrary.
     """
     first, farthest, most = load3(points, 0), (0.0, 0.0, 0.0), 0.0
     for n in range(1, number):

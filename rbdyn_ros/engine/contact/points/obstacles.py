@@ -308,7 +308,7 @@ def _corner(m, d, g, o, x, reach, feature):
 
 @kernel
 def _time_of_corner(m, o, x, v, radius, flush):
-    """Return the time at which a sphere touches an obstacle on its path, or NEVER.
+    """Return the time at which a sphere at x with velocity v touches an obstacle, or NEVER.
 
     The time is 0 if the sphere hardly moves in the step.
     """
