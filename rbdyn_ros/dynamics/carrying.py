@@ -43,10 +43,7 @@ SAME = {
 
 
 def carry_data(old: Data, new: Data, match: Match) -> None:
-    """Write the state of a Data to a Data of the new Model.
-
-    `match` maps the parts of the Models.
-    """
+    """Write the state of a Data to a Data of a new Model; `match` maps the Models' parts."""
     fields = [field for field in DATA_FIELDS if field.name not in COUNTS]
     known = [field for field in fields if not set(field.dims) & {*UNMATCHED}]
     carry_fields(

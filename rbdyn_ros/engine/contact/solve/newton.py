@@ -291,10 +291,7 @@ def _press(d, c, leaving, pressing, part, e):
 
 @inline
 def _write_grip(d, c, along, slip):
-    """Write contact_closes, the wrench of a unit normal force, and contact_grows.
-
-    contact_grows is the derivative of the friction's wrench by the closing speed.
-    """
+    """Write contact_closes (a unit normal force) and contact_grows (friction by closing speed)."""
     if not is_viscous(d, c):
         arm, steep = load3(d.contact_arm2, c), d.contact_steep[c, 2] * along
         f, t = at_point(d, c, scaled3(slip, steep), 0.0)
