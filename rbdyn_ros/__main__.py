@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Start the processes of this package, which a signal ends silently from the first line on.
+"""Start the processes of this package so that signals always end them without a traceback.
 
 Everything else is imported later, because a KeyboardInterrupt during an import would print a
 traceback.
@@ -58,7 +58,7 @@ def _run_node(name: str, module: str, example: str) -> None:
 
 
 def _end_at(status: int, *numbers: signal.Signals) -> None:
-    """Let signals end this process with a status, except signals that `&` or nohup ignores."""
+    """Let signals end this process with `status`, unless `&` or nohup made it ignore them."""
     for number in numbers:
         if signal.getsignal(number) is not signal.SIG_IGN:
             signal.signal(number, lambda *_: os._exit(status))

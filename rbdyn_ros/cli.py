@@ -103,7 +103,7 @@ def _end_silently() -> None:
 
 
 def _prepare_process() -> None:
-    """Let Ctrl-C raise KeyboardInterrupt except while kernels compile; show their progress."""
+    """Let Ctrl-C raise KeyboardInterrupt except while kernels compile; show this progress."""
     from rbdyn_ros.commands.line.interrupts import end_by_exception, guard_compiling, is_ignored
 
     guard_compiling()

@@ -99,7 +99,7 @@ class Cluster:
 def _checked(work: Callable[[Any, S], R], shared: object, shard: S, version: str) -> R:
     """Compute a shard in a process of Ray; raise ParameterError unless it has this version."""
     if version != __version__:
-        text = f"a machine of the cluster has rbdyn_ros {__version__}, this one has {version}"
+        text = f"a machine of the cluster has rbdyn_ros {__version__}, but this one has {version}"
         raise ParameterError(Finding("other-version", text, "error", "ray"))
     return work(shared, shard)
 

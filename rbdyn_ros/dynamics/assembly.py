@@ -177,7 +177,7 @@ def _close(m: Model, d: Data, free: NDArray[np.bool_], tolerance: float, size: f
 def holonomic_rows(m: Model) -> NDArray[np.bool_]:
     """Return a mask of the equations that have a position error.
 
-    The equations that prevent slip of rolling bodies have none.
+    The equations that prevent slip of rolling bodies have no position error.
     """
     holonomic = np.ones(m.nefc, bool)
     for kind, _, rows in constraint_rows(m):

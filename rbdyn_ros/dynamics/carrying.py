@@ -33,7 +33,7 @@ UNMATCHED = (
     "naxis",
     "nM",
 )
-#: Fields of Data that count the contacts of UNMATCHED.
+#: Fields of Data that count contacts; they are not copied.
 COUNTS = ("ncon", "nmutual", "ndropped", "nstick")
 #: Dimensions that are 0 or equal to another dimension.
 SAME = {
@@ -43,10 +43,7 @@ SAME = {
 
 
 def carry_data(old: Data, new: Data, match: Match) -> None:
-    """Write the state of a Data to a Data of the new Model.
-
-    `match` maps the parts of the Models.
-    """
+    """Write the state of a Data to a Data of a new Model; `match` maps the Models' parts."""
     fields = [field for field in DATA_FIELDS if field.name not in COUNTS]
     known = [field for field in fields if not set(field.dims) & {*UNMATCHED}]
     carry_fields(
@@ -82,7 +79,7 @@ def _views(d: Data, fields: Iterable[Field]) -> dict[str, Any]:
 
 
 def _places(match: Match, dim: str | int, before: Any, now: Any) -> tuple[Ints, Ints] | None:
-    """Return the old and the new indices of common entries along a dimension; None if unknown."""
+    """Return the old and new indices of common entries along a dimension; None: not known."""
     if isinstance(dim, int):
         return np.arange(dim), np.arange(dim)
     if (name := SAME.get(dim, dim)) in match.places:

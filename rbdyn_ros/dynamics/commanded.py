@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The joints that can be commanded, and Models in which some cannot move."""
+"""The joints that can be commanded, and Models in which some joints are blocked."""
 
 import numpy as np
 from numpy.typing import NDArray

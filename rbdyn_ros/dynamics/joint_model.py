@@ -123,8 +123,8 @@ def _apparent(m: Model, d: Data, j: int, change: Array, S: Array) -> Array:
     first = m.jnt_kind(j).carried
     S_dot[:, first:] = -_cross(v) @ S[:, first:] if reverse else 0.0
     if m.jnt_type[j] == JointType.USER:
-        # the engine has added cross(carrier, S), where the carrier is at rest, or has v if
-        # reversed
+        # the engine has added carrier x S; the carrier has the velocity v if the joint is
+        # reversed, and else is at rest
         S_dot += change - (_cross(v) @ S if reverse else 0.0)
     return S_dot
 

@@ -90,7 +90,7 @@ class RayShapes:
 def geometry_shapes(m: Model) -> RayShapes:
     """Return the shapes of all geometries of a Model, in the order of m.geom_names.
 
-    They are cached.
+    The shapes are stored in the Model for later calls.
     """
     kept: RayShapes | None = m.kept.get("ray_shapes")
     if kept is None:
@@ -166,7 +166,7 @@ def _row(one: RayShape) -> Array:
 
 
 def _half(one: RayShape) -> Array:
-    """Return half the edges of a solid's bounding box."""
+    """Return the half edges of a solid's bounding box (3,) [m]."""
     radius, length = float(one.size[0]), float(one.size[1])
     match one.kind:
         case GeomType.SPHERE:

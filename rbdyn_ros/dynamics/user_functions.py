@@ -11,7 +11,7 @@ from rbdyn_ros.errors import Finding, ModelError
 STEP = 1e-5
 #: Relative tolerance of a derivative. Extrapolated differences over h and h/2 are far more exact.
 TOLERANCE = 1e-6
-#: Bound, with a wide margin, of the rounding error of a difference over STEP of numbers near one.
+#: Rounding error of a difference quotient over STEP of numbers near one, with a wide margin.
 ROUNDING = 1e-8
 STATES = 9
 
@@ -55,7 +55,7 @@ class UserFunction:
     ) -> None:
         """Raise ModelError unless `given` is the derivative of `value` at zero.
 
-        The message names them `name` and `of`.
+        The message calls the derivative `name` and the function `of`.
         """
         if (found := wrong_entry(given, value)) is not None:
             at, slope = found

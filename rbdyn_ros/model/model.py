@@ -124,7 +124,7 @@ class Model:
 
     @property
     def lock_stages(self) -> tuple[str, ...]:
-        """The name of the stage that checks drives, if constraints can lock them."""
+        """The stage that checks drives, if constraints can lock them; otherwise empty."""
         return ("lock_stage",) if self.nefc > 0 else ()
 
     @functools.cached_property
@@ -208,26 +208,17 @@ class Model:
     key_numbers: PartNumbers
 
     def body_id(self, body: str | int) -> int:
-        """Return the number of a body.
-
-        Raise ModelError, with the nearest name, if it is unknown.
-        """
+        """Return the number of a body; raise ModelError, with the nearest name, if unknown."""
         if isinstance(body, str) and body in self.frame_numbers.keys() - self.body_numbers.keys():
             raise self._no_body(self.frame_id(body))
         return number_of("body", self.body_numbers, self.body_names, body)
 
     def jnt_id(self, joint: str | int) -> int:
-        """Return the number of a joint.
-
-        Raise ModelError, with the nearest name, if it is unknown.
-        """
+        """Return the number of a joint; raise ModelError, with the nearest name, if unknown."""
         return number_of("joint", self.jnt_numbers, self.jnt_names, joint)
 
     def frame_id(self, frame: str | int) -> int:
-        """Return the number of a frame.
-
-        Raise ModelError, with the nearest name, if it is unknown.
-        """
+        """Return the number of a frame; raise ModelError, with the nearest name, if unknown."""
         return number_of("frame", self.frame_numbers, self.frame_names, frame)
 
     def loop_id(self, joint: str | int) -> int:

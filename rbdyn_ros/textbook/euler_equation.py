@@ -26,10 +26,7 @@ def euler_dynamics(I_body: Array, R: Array, w: Array) -> tuple[Array, Array]:
 
 
 def turning(I_body: Array, w: Array, dt: float) -> Iterator[tuple[Array, Array]]:
-    """Yield R and w every dt, from R = 1: R by Rodrigues' formula, w by Euler's method (fig.
-
-    6.5).
-    """
+    """Yield R and w every dt [s], from R = 1: Rodrigues' formula, Euler's method (figure 6.5)."""
     R = np.eye(3)
     while True:
         yield R, w

@@ -67,19 +67,19 @@ def cylindrical(q: Array, _alpha: Array, _parameter: float) -> JointModel:
 
 
 def planar_fs(q: Array, _alpha: Array, _parameter: float) -> JointModel:
-    """Table 4.1: angle, then the position in F_s axes."""
+    """Planar joint (table 4.1); q: the angle, then the position in F_s axes."""
     c, s = np.cos(q[0]), np.sin(q[0])
     r = np.array([c * q[1] - s * q[2], s * q[1] + c * q[2], 0.0])
     return constant(rz(q[0]), r, e(3, 4, 5), e(1, 2, 6))
 
 
 def planar_fp(q: Array, _alpha: Array, _parameter: float) -> JointModel:
-    """Example 4.5: angle, then the position in F_p axes; velocities as in planar_fs."""
+    """Planar joint (example 4.5); q: angle, then position in F_p axes; alpha as in planar_fs."""
     return constant(rz(q[0]), np.array([q[1], q[2], 0.0]), e(3, 4, 5), e(1, 2, 6))
 
 
 def planar_rates(q: Array, alpha: Array, _parameter: float) -> JointModel:
-    """URDF's planar joint: position in F_p axes, then the angle; velocities are their rates."""
+    """URDF's planar joint; q: position in F_p axes, then the angle; alpha: the rates of q."""
     c, s = np.cos(q[2]), np.sin(q[2])
     S = np.hstack([c * e(4) - s * e(5), s * e(4) + c * e(5), e(3)])
     S_ring = alpha[2] * np.hstack([-s * e(4) - c * e(5), c * e(4) - s * e(5), 0.0 * e(3)])
@@ -87,12 +87,12 @@ def planar_rates(q: Array, alpha: Array, _parameter: float) -> JointModel:
 
 
 def spherical(q: Array, _alpha: Array, _parameter: float) -> JointModel:
-    """Rotation by Euler parameters, eq 4.12."""
+    """Spherical joint; q: Euler parameters (eq 4.12)."""
     return constant(quat_turn(q), np.zeros(3), e(1, 2, 3), e(4, 5, 6))
 
 
 def spherical_ypr(q: Array, alpha: Array, _parameter: float) -> JointModel:
-    """Yaw, pitch and roll, eq 4.7 to 4.9; at a pitch of 90 degrees S has rank 2."""
+    """Spherical joint; q: yaw, pitch, roll (eq 4.7 to 4.9); at a pitch of pi / 2 S has rank 2."""
     _, pitch_rate, roll_rate = alpha
     c2, s2, c3, s3 = np.cos(q[1]), np.sin(q[1]), np.cos(q[2]), np.sin(q[2])
     S = e(1, 2, 3) @ np.array([[-s2, 0.0, 1.0], [c2 * s3, c3, 0.0], [c2 * c3, -s3, 0.0]])
@@ -127,18 +127,18 @@ def rack_pinion(q: Array, alpha: Array, radius: float) -> JointModel:
 
 
 def sixdof_fs(q: Array, _alpha: Array, _parameter: float) -> JointModel:
-    """Table 4.1: Euler parameters, then the position in F_s axes."""
+    """Six-dof joint (table 4.1); q: Euler parameters, then the position in F_s axes."""
     E = quat_turn(q[:4])
     return constant(E, E.T @ q[4:], np.eye(6), e())
 
 
 def sixdof_fp(q: Array, _alpha: Array, _parameter: float) -> JointModel:
-    """Euler parameters, then the position in F_p axes; velocities as in sixdof_fs."""
+    """Six-dof joint; q: Euler parameters, then position in F_p axes; alpha as in sixdof_fs."""
     return constant(quat_turn(q[:4]), q[4:].copy(), np.eye(6), e())
 
 
 def free(q: Array, alpha: Array, _parameter: float) -> JointModel:
-    """MuJoCo's free joint: position in F_p axes, Euler parameters; dr/dt, then w in F_s axes."""
+    """MuJoCo's free joint; q: r in F_p, Euler parameters; alpha: dr/dt, then w in F_s axes."""
     E = quat_turn(q[3:])
     S = np.hstack([e(4, 5, 6) @ E, e(1, 2, 3)])
     E_dot = -cross(alpha[3:]) @ E

@@ -43,7 +43,7 @@ def _advance_by_address(table, row):
 
 @kernel
 def actuate(m, d):
-    """Add actuator forces less commands to qfrc_passive, and their slopes to dof_viscosity."""
+    """Add actuator forces minus commands to qfrc_passive, and the slopes B to dof_viscosity."""
     for a in range(m.nu):
         k = m.actuator_dofid[a]
         v, twist_rate = d.qvel[k], d.act[m.actuator_actadr[a] + TWIST_RATE]
@@ -80,7 +80,10 @@ def _position(m, d, a):
 
 @kernel
 def _through_gear(m, d, a, torque, slope):
-    """Return the force of an elastic gear on the joint at speed 0, and its decrease per speed."""
+    """Return an elastic gear's force on the joint at joint speed 0, and its decrease per speed.
+
+    The rotor gets the torque `torque` - `slope` w, at the rotor speed w.
+    """
     at, h, n = m.actuator_actadr[a], m.opt.timestep, m.actuator_gear[a]
     inertia, k = n * n * m.actuator_armature[a], m.actuator_spring[a, 0]
     twist, half = d.act[at + TWIST], 0.5 * m.actuator_backlash[a]

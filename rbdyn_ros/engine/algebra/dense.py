@@ -10,7 +10,7 @@ from rbdyn_ros.engine.compiler.jit import kernel
 def solve_square(A, n, x):
     """Replace x by A^-1 x by Gaussian elimination.
 
-    If A is singular, dependent entries become zero.
+    If A is singular, the undetermined entries of x become zero.
     """
     for s in range(n):
         best = s

@@ -42,7 +42,8 @@ def part_above(
 ):
     """Write the corners of the part of the face `top` above the face `base`.
 
-    Return the number of corners.
+    Return the number of corners. `up` is the normal of `base`; the faces are moved outwards by the
+    radii r_base and r_top, and a corner must be nearer than `reach`.
     """
     P, Q = stack_floats(ROOM, 3), stack_floats(ROOM, 3)
     codes, other_codes = stack_ints(ROOM, 2), stack_ints(ROOM, 2)

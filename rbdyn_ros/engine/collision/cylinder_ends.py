@@ -18,7 +18,7 @@ END_COSINE = 0.9
 
 @kernel
 def at_end(m, a, b, R, t, v, S, n, F, pairs, rounding):
-    """Try cylinder ends that face v. Return a solution as `refined` does, or the number 0."""
+    """Try cylinder ends that face v. Return the results of `refined`, with 0 rows if none fits."""
     axis = (R[2], R[5], R[8])
     along = dot3(axis, v)
     if m.geom_type[a] == CYLINDER and abs(v[2]) > END_COSINE:
@@ -55,8 +55,8 @@ def _write(F, pairs, x, y, i, j):
 def _above_disc(x, near, centre, v, level, radius, rounding):
     """Return whether the point of the other core farthest along v is within a disc, and the point.
 
-    It is the point x. If a whole face is farthest, x is any corner of the face, so the point is
-    `near`, from the simplex.
+    The point is x. If a whole face is farthest, x may be a corner of it outside the disc; then
+    `near`, the nearest point of the simplex, is tried too.
     """
     found = _is_within(sub3(x, centre), v, radius)
     level_too = abs(dot3(near, v) - level) <= rounding

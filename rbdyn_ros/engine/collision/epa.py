@@ -136,7 +136,7 @@ def epa(m, a, b, R, t, S, names, n, known, along):
 
 @inline
 def _points_at(P, P_names, planes, faces, count, level, deepest, S, names):
-    """Return the points of A and B whose difference is the deepest point."""
+    """Return the points of A and B whose difference is `deepest`, a point on a face."""
     at = facing_corners(P, P_names, planes, faces, count, level, deepest, S, names)
     n, _x = on_face(P, P_names, at, deepest, S, names)
     return weighted(S, n)

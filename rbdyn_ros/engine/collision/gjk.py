@@ -92,7 +92,7 @@ def _solution(count, normal, height, reach):
 
 @inline
 def _refined(m, a, b, R, t, v, S, names, n):
-    """Replace the simplex by the solution of Newton's method; returns the results of `refined`."""
+    """Replace the simplex by the solution of Newton's method; return the results of `refined`."""
     F, pairs = stack_floats(3, ROW), stack_ints(3, 2)
     v = scaled3(v, -1.0 / np.sqrt(dot3(v, v)))
     count, normal, height = refined(m, a, b, R, t, v, S, names, n, F, pairs)

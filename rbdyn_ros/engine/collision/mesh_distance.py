@@ -39,7 +39,7 @@ from rbdyn_ros.engine.compiler.stack import stack_floats, stack_ints
 from rbdyn_ros.model.declared.data_fields import AXIS
 
 #: A point counts as on an edge or a corner if it is nearer than ON [m], for rounding errors, plus
-#: ON_PART times the measured distance. At an edge sharper than 0.005 rad this can be too much.
+#: ON_PART times the measured distance. At an edge sharper than 0.005 rad this can be too far.
 ON, ON_PART = 1e-11, 1e-5
 
 
@@ -83,7 +83,7 @@ def mesh_distance(m, a, b, R, t, reach):
 
 @kernel
 def _pseudo_normal(m, o, y, on):
-    """Return the pseudo-normal at y: the sum of adjacent triangles' normals times angles."""
+    """Return the pseudo-normal at y: the sum of normals times angles of triangles within `on`."""
     walk, total = stack_ints(WALK, 1), ZERO3
     begin_triangles(m, o, walk)
     while True:
@@ -97,7 +97,7 @@ def _pseudo_normal(m, o, y, on):
 
 @inline
 def _angle_at(corners, normal, y, on):
-    """Return the angle of a triangle at a point of its plane.
+    """Return the angle of a triangle at y in its plane; distances up to `on` count as zero.
 
     The angle is 2 pi inside the triangle, pi on an edge, the angle between the edges at a corner,
     and 0 outside.

@@ -145,7 +145,7 @@ def facing_corners(P, P_names, planes, faces, count, level, deepest, S, names):
 def on_face(P, P_names, corners, origin, S, names):
     """Make a simplex of a face.
 
-    Return its size and its point nearest to `origin`, relative to it.
+    Return the simplex's size, and the vector from `origin` to its nearest point.
     """
     for n in range(3):
         corner = corners[0] if n == 0 else (corners[1] if n == 1 else corners[2])

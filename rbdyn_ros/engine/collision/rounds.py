@@ -114,7 +114,7 @@ def _segments(u, t, v):
 
 @inline
 def _inside(projection, square):
-    """Return the parameter, from -1 to 1, of a segment's point nearest to another point."""
+    """Return projection / square, limited to the segment from -1 to 1; 0 if its length is 0."""
     if square == 0.0:
         return 0.0
     return min(max(projection / square, -1.0), 1.0)

@@ -96,7 +96,7 @@ def _drop_lightest(F, pairs):
 
 @inline
 def _of_one(slope, curve):
-    """Return whether a step for one pair exists, and the step."""
+    """Return whether a step for one pair exists, and the step, from the height's derivatives."""
     xx, xy, yy = curve
     det = xx * yy - xy * xy
     a, b = (xy * slope[1] - yy * slope[0]) / det, (xy * slope[0] - xx * slope[1]) / det

@@ -139,7 +139,7 @@ def _sort_along_x(place, order, count):
 def _pair(pairs, low, end, h):
     """Return the number of the pair whose later geometry is h, from `low` to `end`, or -1."""
     if low < end:
-        # the right pair if the geometry has a pair with every later geometry
+        # this is the pair if the geometry has a pair with every later geometry
         place = low + h - pairs[low, 1]
         if low <= place < end and pairs[place, 1] == h:
             return place

@@ -43,9 +43,9 @@ def points_around(m, a, b, R, t, v, S, names):
 
 @kernel
 def filled(m, a, b, R, t, S, names, n, thin):
-    """Add points to a simplex until it is a tetrahedron.
+    """Add points to a simplex until it is a tetrahedron, but none nearer than `thin` to its span.
 
-    Return its size, and its normal if flat.
+    Return its number of points, and its normal if it stays flat.
     """
     normal = (0.0, 0.0, 1.0)
     while n < 4:

@@ -62,7 +62,7 @@ def next_triangle(m, o, centre, half, walk):
 
 @inline
 def mesh_meets(m, o, centre, half):
-    """Return whether the box around a mesh meets a box."""
+    """Return whether a mesh's box meets the box with `centre` and half edges `half`."""
     _vert, _face, _number, node = mesh_of(m, o)
     return _box_meets(m, node, centre, half)
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Operations on 6 x 6 blocks row by row, in vector instructions.
 
-Numba compiles loops of six numbers, or six numbers by name, to one instruction a number. The code
+Numba compiles a loop over six numbers, or six variables, to one instruction per number. The code
 here has vectors of four and two numbers, which LLVM turns into the instructions of any processor.
 A product takes a third of the time.
 
@@ -50,7 +50,7 @@ class _Row:
         return _Row(self.builder, [operation(a, b, flags=_CONTRACT) for a, b in pairs])
 
     def _spread(self, factor: Any, part: Any) -> Any:
-        """Return a vector of equal numbers."""
+        """Return a vector as long as `part` in which each number is `factor`."""
         vector, places = part.type, ir.VectorType(_PLACE, part.type.count)
         first = ir.Constant(vector, ir.Undefined)
         first = self.builder.insert_element(first, factor, _PLACE(0))
@@ -83,7 +83,7 @@ class _Block:
 
 
 class _Array:
-    """A block without Numba."""
+    """A block in plain Python, if nothing is compiled."""
 
     def __init__(self, array: Any, first: int) -> None:
         self.numbers = array[first:]
@@ -99,7 +99,7 @@ class _Array:
 
 
 def _operation(work: Callable[..., None]) -> Any:
-    """Return a function of blocks, an array and an index each, and of tuples of numbers."""
+    """Return a function of blocks, each given as array and index, and of tuples of numbers."""
 
     def typed(*kinds: Any) -> Any:
         def code(context: Any, builder: Any, sig: Any, args: Any) -> Any:
@@ -183,7 +183,7 @@ def divide_rows(A: Any, D: Any) -> None:
 
 @_operation
 def divide_columns(B: Any, D: Any) -> None:
-    """Replace B^T by B^T U^-1. D has the numbers of U below its diagonal, and on it inverses."""
+    """Replace B^T by B^T U^-1. Below its diagonal D holds U, on it the inverses of U's."""
     rows = [B.row(i) for i in range(6)]
     for i in _ORDER:
         for k in range(5, i, -1):

@@ -2,8 +2,8 @@
 """Kernels that other kernels call: only the outermost kernel becomes machine code.
 
 Numba optimises every kernel, gives it wrappers for Python and C, and generates its machine code,
-even if only other kernels call it. They contain a copy of it and are optimised again. Here a
-kernel that other kernels call remains LLVM code until the outermost kernel is optimised as a
+even if only other kernels call it. Its callers contain a copy of it and are optimised again. Here
+a kernel that other kernels call remains LLVM code until the outermost kernel is optimised as a
 whole. This saves 40 % of the start-up time with an empty cache.
 """
 

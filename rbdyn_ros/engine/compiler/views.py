@@ -240,7 +240,7 @@ def _lower_setattr(context: Any, builder: Any, sig: Any, args: Any, name: str) -
 
 
 def _kind_of(field: Field, element: types.Type) -> str:
-    """Return the kind of access to a single number; inside an array it is the kind of an entry."""
+    """Return the kind of access to a single-number field, which may be an entry of an array."""
     return str(element.name if field.inside else f"scalar {element.name}")
 
 

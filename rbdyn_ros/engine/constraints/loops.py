@@ -130,7 +130,7 @@ def _find_position(m, d, i, r, E, S, R):
 def _see_joint(m, d, i, r, E, S, R):
     """Write the motion axes of joint i as S (orthonormal rows) and R.
 
-    Return the displacement to r, E.
+    Return the displacement from the joint's pose to r, E.
     """
     first, number = m.jnt_dofadr_all[i], m.jnt_dofnum[i]
     r_J, R_J = ZERO3, IDENTITY

@@ -16,7 +16,7 @@ DEPENDENT = 1e-10
 
 @kernel
 def orthonormalise(S, number, R):
-    """Make the first rows of S (6, 6) orthonormal; R is upper triangular with S_old = R^T S.
+    """Make the first `number` rows of S orthonormal; R is upper triangular with S_old = R^T S.
 
     A row that depends on earlier rows becomes zero, and its diagonal entry of R becomes 1.
     """
@@ -74,7 +74,7 @@ def complement(S, number, T):
 
 @kernel
 def _without(S, number, T, have, axis):
-    """Write to row `have` of T a unit vector less its part along S and T; return its length."""
+    """Write unit vector `axis` less its part along S, T to row `have` of T; return its length."""
     for n in range(6):
         T[have, n] = 1.0 if n == axis else 0.0
     for _ in range(2):

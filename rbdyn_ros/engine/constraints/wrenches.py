@@ -58,7 +58,7 @@ def attach(m, d, r, w, body, x, n, f):
 
 @kernel
 def add_to_row(m, d, r, body, W):
-    """Add a wrench on a body to row r of efc_J; raise row_terms to the largest term."""
+    """Add the wrench W on a body to row r of efc_J; keep the row's largest term in row_terms."""
     n2, f2 = _square(W, 0), _square(W, 3)
     while body > 0:
         j = body - 1

@@ -17,7 +17,7 @@ from rbdyn_ros.engine.joints.follow import is_driven
 
 @inline
 def acts_on(m, j, c):
-    """Return the dof of coordinate c of joint j, or -1, and the coordinate's ratio to this dof."""
+    """Return the dof of coordinate c of joint j (-1: driven), and the coordinate's ratio to it."""
     if c < m.nv:
         return c, 1.0
     if is_driven(m, c):

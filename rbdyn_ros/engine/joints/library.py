@@ -135,8 +135,8 @@ def library_motion(m, d, j, i, origin, reverse):
 def guess_position(m, d, j, r):
     """Write a first guess of the position of joint j at which F_s is at r in F_p.
 
-    If full rotations matter, as for a joint with a pitch or a radius, the guess has the right
-    number of rotations. For a user-defined joint the guess is the last position.
+    If a full rotation also translates, as with a pitch or a radius, the guess has the right number
+    of rotations. For a user-defined joint the guess is the last position.
     """
     kind, q = m.jnt_type[j], m.jnt_qposadr[j]
     own = d.qpos[q : q + m.jnt_dofnum[j]]

@@ -127,7 +127,7 @@ def register_motion(name: str, nv: int = 1) -> Callable[[F], F]:
 def _jitted(function: Callable[..., None]) -> Any:
     if DISABLED or isinstance(function, COMPILED):
         return function
-    # a user's function may print, and allocate memory (it should not), but a kernel may not
+    # unlike a kernel, a user's function may print, and may (but should not) allocate memory
     return numba.njit(**{**OPTIONS, "_nrt": True})(function)
 
 

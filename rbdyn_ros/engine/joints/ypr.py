@@ -51,7 +51,7 @@ def ypr_motion(m, d, j, R, arm):
 def _pitch_roll(qpos, q):
     """Return cos and sin of pitch and of roll, and |cos(pitch)|.
 
-    cos(pitch) is kept away from zero.
+    The first cos(pitch) is at least SINGULAR in size.
     """
     pitch, roll = qpos[q + 1], qpos[q + 2]
     c2 = np.cos(pitch)

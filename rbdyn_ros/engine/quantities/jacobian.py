@@ -80,7 +80,7 @@ def pose_and_jacobian(m, d, frame, J):
 
 @brief
 def frame_jacobian_dot(m: Model, d: Data, frame: int, reference: int, J: Matrix) -> None:
-    """Write the time derivative of frame_jacobian, (6, nv)."""
+    """Write the time derivative (6, nv) of the J that frame_jacobian writes."""
     poses(m, d)
     axes(m, d)
     com_vel(m, d)
@@ -106,7 +106,7 @@ def frame_jacobian_dot(m: Model, d: Data, frame: int, reference: int, J: Matrix)
 
 @brief
 def frame_velocity(m: Model, d: Data, frame: int, reference: int, out: Vector) -> None:
-    """Write the velocity of a frame, (6,)."""
+    """Write the velocity (6,) of a frame; `reference` selects its point and axes."""
     number = follow_chain(m, d, m.frame_bodyid[frame])
     point, R = _place(m, frame, reference, d.chain_xpos, d.chain_xmat)
     if m.nmimic > 0:
@@ -185,7 +185,7 @@ def _seen(reference, R, s):
 
 @inline
 def _moving_with(s, at_frame):
-    """Return the part of the derivative that the velocity of the reference point causes."""
+    """Return the derivative of a motion vector that the reference point's velocity causes."""
     v = cross3((s[0], s[1], s[2]), (at_frame[3], at_frame[4], at_frame[5]))
     return 0.0, 0.0, 0.0, v[0], v[1], v[2]
 

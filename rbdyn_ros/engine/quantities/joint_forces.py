@@ -101,7 +101,7 @@ def _tree_joint(m, d, i):
 
 @inline
 def _seen(R, s, arm, is_force):
-    """Return a spatial vector at p in axes R, given the vector at p + arm in world axes."""
+    """Return a force or a motion at p in the axes R, given that at p + arm in world axes."""
     w, v = (s[0], s[1], s[2]), (s[3], s[4], s[5])
     back = transposed(R)
     if is_force:  # shift the moment to p

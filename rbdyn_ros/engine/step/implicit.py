@@ -138,7 +138,7 @@ def _terms(m, d, body, c):
 
 @inline
 def _of_first(d, U, W, other):
-    """Return the derivative of a coordinate's force by the velocity of an earlier coordinate."""
+    """Return the derivative of a coordinate's force by the velocity of `other`, an earlier one."""
     S = load6(d.cdof_all, other)
     return dot6(U, _rate(d, other)) + dot3(W, (S[0], S[1], S[2]))
 

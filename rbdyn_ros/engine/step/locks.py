@@ -156,7 +156,7 @@ def _lock(d, j):
 
 @kernel
 def _moves_open_loops(m, d, leader):
-    """Return whether a drive, or a joint that follows it, changes an open constraint."""
+    """Return whether joint `leader`, or a joint that mimics it, changes an open constraint."""
     for j in range(m.njnt):
         if j == leader or m.jnt_mimic[j] == leader:
             first = m.jnt_dofadr_all[j]

@@ -67,7 +67,7 @@ def _is_too_stiff(m, d, c):
 
 @kernel
 def overloaded_joints(m):
-    """Return the sum of STIFF_JOINT and STIFF_LIMIT, if such springs exceed inertia / h^2."""
+    """Return the sum of the flags STIFF_JOINT and STIFF_LIMIT of springs above inertia / h^2."""
     h2, spring, limit = m.opt.timestep * m.opt.timestep, 0, 0
     for k in range(m.nv):
         if h2 * m.jnt_stiffness[m.dof_jntid[k]] > m.dof_inertia0[k]:

@@ -49,7 +49,7 @@ def late_slopes(k, b, by_h, h):
 def spring_in_step(k, b, by_h, h, dist, leaving):
     """Return the push, slope, edge and width of a spring-damper at `dist` with speed `leaving`.
 
-    The force at the velocity u is push - slope u; if width is not zero, see `at_its_edge`.
+    by_h: mass / h. The force at u is push - slope u; if width is not 0, see `at_its_edge`.
     """
     late, beyond = late_slopes(k, b, by_h, h)
     before, push, edge, width = dist - h * leaving, -k * dist, 0.0, 0.0

@@ -149,8 +149,8 @@ def is_soft(m, j):
 def _spring(m, j, inertia, beyond, speed, memory):
     """Return push and slope of a limit, its force at the present state, and INSIDE, AT or BEYOND.
 
-    The last value is INSIDE in the range, AT if the limit holds the joint where it is, and BEYOND
-    if the joint is beyond the limit.
+    beyond: distance past the limit; speed: its rate; memory: force of the limit in the last step.
+    AT means that the limit holds the joint where it is.
     """
     h, t, ratio = m.opt.timestep, m.jnt_solref[j, 0], m.jnt_solref[j, 1]
     if is_soft(m, j):
@@ -260,7 +260,7 @@ def _find_cones(m, d):
 
 @inline
 def _cone_spring(m, j, inertia, beyond, speed, memory):
-    """Return the push and slope of the limit of a ball joint, and its force at the present state.
+    """Return the push and slope of a ball joint's limit, and the limit's force at this state.
 
     A step follows a straight line, so a joint that slides around its cone moves beyond it. The
     next step removes half of this error, at most at the speed EMERGE, so the limit needs no

@@ -34,7 +34,7 @@ from rbdyn_ros.engine.stops.stop_law import (
 )
 from rbdyn_ros.model.declared.options import FORCE
 
-#: Allowed error of a force, as a part of itself or of dry friction.
+#: Allowed error of a force, as a part of this force or of dry friction.
 FORCE_TOLERANCE = 1e-6
 
 #: A force below this part of the largest force counts as zero.
@@ -47,7 +47,7 @@ CHANGED, UNLOADED = 1e-5, 1e-3
 #: Largest number of passes that bring dofs at rest closer to zero velocity.
 SETTLINGS = 2
 
-#: In such a pass the slope of a dof that comes to rest, and its tolerance CHANGED, are reduced to
+#: In passes that bring dofs closer to rest, their slope and their tolerance CHANGED are reduced to
 #: this part. The force contains the rounding error of slope v, so a smaller slope makes it more
 #: exact.
 YIELDING = 0.1
@@ -200,10 +200,9 @@ def _differ(force, used, least, rounding):
 
 @inline
 def _rounding(m, d, k, piece, fastest):
-    """Return the force of a dof that rounding errors of velocities between two pieces can cause.
+    """Return the force of a dof that rounding errors can cause if they choose between two pieces.
 
-    For example, a joint at its limit in free fall has no load, so rounding errors choose its
-    piece.
+    For example, a joint at its limit in free fall has no load. `fastest` is the largest velocity.
     """
     spring = d.stop_spring[k]
     steepest, push = max(spring[LOWER_SLOPE], spring[UPPER_SLOPE]), 0.0
@@ -292,7 +291,7 @@ def _yielding(d, k):
 def keep_stops(m, d, solved):
     """Write the forces of the step to stop_qfrc and qfrc_passive.
 
-    Held dofs end exactly at rest.
+    If the step is `solved`, held dofs end exactly at rest.
     """
     h = m.opt.timestep
     for k in range(m.nv):

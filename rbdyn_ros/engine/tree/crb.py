@@ -178,7 +178,7 @@ def solve_rows(m, d, X):
 
 @inline
 def subtract(X, row, factor, other, first):
-    """Subtract factor times another row from a row, from column `first` on."""
+    """Subtract `factor` times row `other` of X from row `row`, from column `first` on."""
     for n in range(first, X.shape[1]):
         X[row, n] -= factor * X[other, n]
 

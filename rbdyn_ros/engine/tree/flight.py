@@ -361,7 +361,7 @@ def is_single(m, d, i):
 
 @kernel
 def take_motion(m, d, motion):
-    """Replace the velocities of bodies in flight by the drift, from flight_work."""
+    """Replace the velocities of bodies in flight in `motion` (nv,) by the drift in flight_work."""
     for n in range(m.nflight):
         i = m.flight_bodyid[n]
         if d.flight_mode[i] != PLAIN:

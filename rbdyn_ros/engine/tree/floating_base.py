@@ -26,7 +26,7 @@ def is_floating_base(m, i):
 
 @inline
 def pivot(m, d, k, inertia, viscosity_step, stop_step):
-    """Return the pivot D of a dof; `inertia` is S^T IA S."""
+    """Return the pivot D of a dof from `inertia`, S^T IA S, with implicit viscosity and stops."""
     D = inertia + m.dof_armature[k] + viscosity_step * d.dof_viscosity[k]
     if not is_zero(stop_step):
         D = bounded_pivot(m, k, D) + stop_step * d.stop_slope[k]

@@ -76,7 +76,7 @@ def contact_joint_forces(m, d):
 
 @kernel
 def reflect(m, d, wrenches, qfrc):
-    """Add to qfrc the forces along mimic joints: S^T f of their bodies, times the ratio."""
+    """Add to qfrc the forces along mimic joints: S^T f times the ratio, with f in `wrenches`."""
     for t in range(m.nmimic):
         j = m.mimic_jntid[t]
         f = dot6(load6(d.cdof_all, m.jnt_dofadr_all[j]), load6(wrenches, m.jnt_bodyid[j]))

@@ -32,5 +32,5 @@ def point_acceleration_bias(m, d, body, x):
 
 @inline
 def moved_point(a, arm):
-    """Return the linear part of a motion vector at the point `arm` from its reference point."""
+    """Return the linear part of a motion vector at the point displaced by `arm` from its own."""
     return add3((a[3], a[4], a[5]), cross3((a[0], a[1], a[2]), arm))

@@ -103,8 +103,7 @@ def followed(fields: Mapping[str, Any], changed: Collection[str]) -> dict[str, A
 def stale(current: Current, arrays: Mapping[str, Any]) -> list[str]:
     """Return the names of the CONSTANTS that changed arrays make invalid.
 
-    Constants that the caller has changed are left out. While a Model is being loaded, there are
-    none.
+    Constants that the caller has changed are left out. The list is empty while a Model is loaded.
     """
     if not current["dof_inertia0"].any() or _same(current, arrays, WEIGHED):
         return []

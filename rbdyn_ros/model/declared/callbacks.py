@@ -120,6 +120,6 @@ def _registered(
         raise ModelError(Finding(code, text, "error", name, None, name))
     found = known[name]
     if nv not in (None, found.nv):
-        text = f"the {kind} '{name}' is registered with {found.nv} coordinates, {nv} are needed"
+        text = f"the {kind} '{name}' has {found.nv} coordinates, but {nv} are needed"
         raise ModelError(Finding("other-size", text, "error", name, None, str(found.nv), str(nv)))
     return found

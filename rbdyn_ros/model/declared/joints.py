@@ -68,7 +68,8 @@ class JointKind:
             is a set of axes that rotate together, such as the three axes of a ball.
         quat: index of a quaternion in the joint's share of qpos, or -1.
         flat: whether the velocities are the derivatives of the positions.
-        carried: index of the first dof from which on all axes are fixed in the successor.
+        carried: index of the dof from which all axes, its own and later ones, are fixed in the
+            successor.
     """
 
     qpos0: tuple[float, ...]

@@ -17,7 +17,7 @@ WITH_EDGES = {
     GeomType.MESH: (GeomType.SPHERE, GeomType.BOX),
 }
 
-#: Largest number of corners of a face; of more corners some are left out.
+#: Largest number of corners of a face; if a face has more, some of them are left out.
 FACE_CORNERS = 16
 
 

@@ -75,7 +75,7 @@ def add_to_bodies(d, moved):
 
 @inline
 def next_bodies(d, c):
-    """Return the next contact of another pair of bodies or with another contact_time, or ncon."""
+    """Return the next contact after c of other bodies or with another contact_time, or ncon."""
     first, body1, body2 = c, d.contact_body[c, 0], d.contact_body[c, 1]
     while c < d.ncon and d.contact_body[c, 0] == body1 and d.contact_body[c, 1] == body2:
         if d.contact_time[c] != d.contact_time[first]:
@@ -233,7 +233,7 @@ def of_one_pair(d, a, b):
 
 @inline
 def _with_friction(A, normal, centre, across, spread, radius):
-    """Return A plus the friction slope of a patch that sticks."""
+    """Return A plus the friction slope `across` of a patch that sticks, with its radius."""
     A = add_rigid_inertia(A, _point_mass(across, centre))
     A = add_outer(A, wrench_at(centre, normal), -across)
     return _with_turns(A, normal, spread, across * radius * radius)
@@ -255,7 +255,7 @@ def _with_turns(A, n, x, y):
 
 @inline
 def _torque_slope(d, c):
-    """Return the slope of a contact's torque."""
+    """Return the slope of a contact's torque by the angular velocity."""
     slope, n = d.contact_torque_slope[c], load3(d.contact_normal, c)
     across, b = slope[ACROSS], slope[ALONG] - slope[ACROSS]
     s = slip_of(slope)

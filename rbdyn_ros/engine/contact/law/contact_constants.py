@@ -84,7 +84,8 @@ SLOWEST_BOUNCE = 4.0
 def prepare(m, d, c, leaving, first):
     """Write the constants of contact c for this step: contact_spring and contact_grip.
 
-    `leaving` is its velocity along the normal; `first` is true for the first contact of a pair.
+    `leaving` is the normal velocity, above 0 if the contact opens; `first` is true for the first
+    contact of a pair.
     """
     if first:
         _write_constants(m, d, c)
@@ -190,7 +191,10 @@ def _shortest(m, d, c):
 
 @inline
 def _spring(m, g, shortest, mass, tree, by_h):
-    """Return the stiffness and damping of a contact in which the spring of geometry g acts."""
+    """Return stiffness and damping of a contact in which the spring of geometry g acts.
+
+    shortest: least time constant; mass: of the contact; tree: of the heaviest tree; by_h: 1 / h.
+    """
     h, ratio = m.opt.timestep, m.geom_solref[g, 1]
     k, b = m.geom_stiffness[g], m.geom_damping[g]
     if is_rigid(m, g):
@@ -218,7 +222,7 @@ def _series(m, geom1, geom2, mass):
 
 @inline
 def _damping_of_share(m, g, share, critical):
-    """Return the damping that a geometry, with a share of the deflection, adds to a contact."""
+    """Return the damping that a geometry adds to a contact; share: its share of the deflection."""
     b = m.geom_damping[g]
     return share * share * b if b >= 0.0 else share * m.geom_solref[g, 1] * critical
 
@@ -243,6 +247,6 @@ def _gravity(m):
 
 @inline
 def _least_stiffness(m, tree, h):
-    """Return the stiffness with which a mass sinks to max(DEEPEST, 2 g h^2) by its weight."""
+    """Return the stiffness with which a mass `tree` sinks by max(DEEPEST, 2 g h^2)."""
     g = _gravity(m)
     return tree * g / max(DEEPEST, 2.0 * g * h * h)

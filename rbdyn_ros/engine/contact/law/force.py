@@ -108,7 +108,7 @@ def project_to_disc(wanted, radius, penalty):
 
 @inline
 def friction(d, c, u, lagged):
-    """Return the friction at the velocity u, its slope and slip direction, see project_to_disc."""
+    """Return the friction at velocity u for a lagged force, its slope and slip direction."""
     penalty = d.contact_grip[c, PENALTY]
     if is_viscous(d, c):
         return scaled3(u, -penalty), penalty, ZERO3

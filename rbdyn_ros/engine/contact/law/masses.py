@@ -61,7 +61,7 @@ def mass_of_step(m, d, c):
 
 @inline
 def mobility(m, d, c, side):
-    """Return 1 over the mass that a geometry moves; 0 if the motion of its body is prescribed."""
+    """Return 1 over the mass that geometry `side` moves; 0 if its body's motion is prescribed."""
     if _is_prescribed(m, d.contact_body[c, side]):
         return 0.0
     mass = m.geom_mass0[d.contact_geom[c, side]]
@@ -85,7 +85,7 @@ def _is_prescribed(m, i):
 
 @inline
 def _own_mass(m, d, c, side):
-    """Return the mass that a geometry moves, at least SHARE of its tree's mass."""
+    """Return the mass that geometry `side` of a contact moves, at least SHARE of its tree's."""
     tree = _mass_of_tree(m, d, m.body_rootid[d.contact_body[c, side]])
     return max(m.geom_mass0[d.contact_geom[c, side]], SHARE * tree)
 
@@ -111,7 +111,7 @@ def join_trees(m, d):
 
 @inline
 def _raise_to_heavier(m, mass, body1, body2):
-    """Give the trees of two bodies the larger of their two masses.
+    """Set the masses of the trees of two bodies to the larger of the two.
 
     Return whether a mass changed.
     """
@@ -155,7 +155,7 @@ def find_heaviest(m, d):
 
 @inline
 def _spread(m, d, first, step):
-    """Give the trees of each pair of bodies in contact the larger mass, once through the list.
+    """Raise the lighter tree's mass to the other's for each contact, once through the list.
 
     Return whether a mass changed. `step` is the direction through the list, 1 or -1: chains of
     bodies are mostly listed from one end to the other.

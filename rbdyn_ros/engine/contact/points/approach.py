@@ -80,7 +80,7 @@ def touch_depth(m, g, o):
 
 @inline
 def _give(m, g, o):
-    """Return the deflection of g's spring under the weight of the heavier tree of g and o."""
+    """Return the deflection of g's spring under the weight of g's or o's tree, the heavier one."""
     if is_rigid(m, g):
         return 0.0
     body, other = m.body_rootid[m.geom_bodyid[g]], m.body_rootid[m.geom_bodyid[o]]
@@ -104,7 +104,7 @@ def moved_by(p, R, v, w, t):
 
 @inline
 def carried_back(x, p, R, q, T):
-    """Return the position, at the pose p, R, of the body point that is at x at the pose q, T."""
+    """Return where a body at the pose p, R has the point that is at x if its pose is q, T."""
     return add3(p, mat_vec(R, mat_vec(transposed(T), sub3(x, q))))
 
 
@@ -251,8 +251,7 @@ def time_of_points(m, state):
 def is_sliver(points, number, flush):
     """Return whether all contact points are nearly on one line.
 
-    This happens if two edges overlap side by side by FLUSH; the choice of the face is then
-    arbitrary.
+    Then two edges overlap side by side by only `flush`, and the choice of the face is arbitrary.
     """
     first, farthest, most = load3(points, 0), (0.0, 0.0, 0.0), 0.0
     for n in range(1, number):

@@ -134,7 +134,7 @@ def _best_edges(t, C, own, other, least):
 
 @inline
 def _of_one_edge(best, first, x, y, z, t_y, t_z, own_y, own_z, other, least):
-    """Return the best of `best` and the three pairs with one own axis; x, y, z is its row of C."""
+    """Return the best of `best` and the pairs of one own axis with the axes of the other box."""
     for_0 = other[1] * abs(x[2]) + other[2] * abs(x[1])
     for_1 = other[2] * abs(x[0]) + other[0] * abs(x[2])
     for_2 = other[0] * abs(x[1]) + other[1] * abs(x[0])

@@ -75,7 +75,7 @@ def list_rims(m, d, g, o, R, t, reach):
 
 @kernel
 def _lowest_points(m, g, o, R, centre, reach, points, names):
-    """Find the lowest points of a rim for the triangles below them; return their number."""
+    """Write the lowest points of the rim around `centre` over each triangle; return how many."""
     radius, walk = m.geom_size[g, 0], stack_ints(WALK, 1)
     axis, number, most = (R[2], R[5], R[8]), 0, radius + reach + deepest_of(m, g)
     half = (radius, radius, radius) if m.geom_type[o] != TRIMESH else (most, most, most)

@@ -220,7 +220,7 @@ def _is_met(m, d, g, o, triangle, x, way, dist, normal):
 
 @inline
 def _centre(m, d, g, o):
-    """Return the middle of a geometry in the frame of the ground."""
+    """Return the centre of a geometry in the frame of the ground."""
     i, back = m.geom_bodyid[g], transposed(load9(m.geom_mat, o))
     at = add3(load3(d.xpos, i), mat_vec(load9(d.xmat, i), load3(m.geom_pos, g)))
     return mat_vec(back, sub3(at, load3(m.geom_pos, o)))

@@ -28,7 +28,7 @@ def grid_of(m, o):
 
 @inline
 def first_last(at, reach, half, cell, number):
-    """Return the first and last grid line within `reach` of a coordinate from -half to half."""
+    """Return the first and last grid line within `reach` of `at`, a coordinate from -half on."""
     low, high = (at - reach + half) / cell, (at + reach + half) / cell
     return int(max(np.floor(low), 0.0)), int(min(np.floor(high) + 1.0, number - 1.0))
 

@@ -220,7 +220,7 @@ def _fall(m, body1, body2, v1, v2):
 
 @inline
 def _relative(m, d, body1, body2, x1, x2, after):
-    """Return the velocity of the point x2 of body2 relative to the point x1 of body1."""
+    """Return the velocity of x2 on body2 relative to x1 on body1; `after`: at the step's end."""
     v = sub3(point_velocity(m, d, body2, x2), point_velocity(m, d, body1, x1))
     if after:
         v = add3(v, change_of_velocity(m, d, body2, x2))

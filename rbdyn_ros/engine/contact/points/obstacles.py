@@ -73,7 +73,7 @@ from rbdyn_ros.engine.contact.points.rims import lowest_angle, on_rim
 from rbdyn_ros.engine.contact.points.start import start_contacts
 from rbdyn_ros.model.declared.contact_arrays import AT_END, PREPARE
 
-#: Part of its room that a geometry surely has in spite of rounding.
+#: Part of geom_room that is free of obstacles in spite of rounding errors.
 SURE = 0.99
 
 # points within this part of the length count as ends, which have separate contacts
@@ -308,7 +308,7 @@ def _corner(m, d, g, o, x, reach, feature):
 
 @kernel
 def _time_of_corner(m, o, x, v, radius, flush):
-    """Return the time at which a sphere touches an obstacle on its path, or NEVER.
+    """Return the time at which a sphere at x with velocity v touches an obstacle, or NEVER.
 
     The time is 0 if the sphere hardly moves in the step.
     """

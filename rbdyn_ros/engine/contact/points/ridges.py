@@ -111,7 +111,7 @@ def _of_field(m, d, g, o, R, t, half, reach):
 
 @inline
 def _wings(m, o, grid, r, c, k, p):
-    """Return the third corners of the triangles at a field's edge, or p for a missing corner."""
+    """Return the third corners of the two triangles at edge k of a field; p if one is missing."""
     _adr, rows, columns, _cell_x, _cell_y = grid
     wing = other = p
     rr, cc = r + (k != 2), c + 1

@@ -16,7 +16,7 @@ UPRIGHT_TILT = 1e-6
 def lowest_angle(R, up):
     """Return the angle about the axis of a cylinder at which its rims are lowest."""
     x, y, _ = mat_vec(transposed(R), up)
-    # rounding errors would determine the lowest point
+    # of an upright cylinder rounding errors would determine the lowest point
     upright = x * x + y * y < UPRIGHT_TILT * UPRIGHT_TILT
     return 0.0 if upright else np.arctan2(-y, -x)
 

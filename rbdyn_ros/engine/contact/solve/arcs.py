@@ -91,13 +91,13 @@ def _arc(m, d, body):
 
 @inline
 def _is_straight(arc):
-    """Return whether a body is at rest or moves straight, apart from rounding errors."""
+    """Return whether a body with this _arc is at rest or moves straight, up to rounding."""
     a, turning, w = arc
     return dot3(a, a) + dot3(turning, turning) < STRAIGHT * STRAIGHT and dot3(w, w) < STRAIGHT
 
 
 @inline
 def _acceleration(arc, arm):
-    """Return the acceleration of a point of a body."""
+    """Return the acceleration of a body's point at `arm`; `arc` is the result of _arc."""
     a, turning, w = arc
     return add3(add3(a, cross3(turning, arm)), cross3(w, cross3(w, arm)))

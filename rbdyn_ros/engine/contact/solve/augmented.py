@@ -52,7 +52,7 @@ def write_steep(m, d, c):
 
 @inline
 def _mobilities(m, d, c, side, arm):
-    """Return one side's acceleration by a unit force along the normal, and the mean across it.
+    """Return the acceleration of one side by a unit force: along the normal, and the mean across.
 
     For a free body the mean of its moments of inertia is used.
     """

@@ -132,7 +132,7 @@ def add_point(m, d, c, K, symmetric):
 
 @inline
 def _all_there(way, p, q, r, x, y, z):
-    """Return X^T times six wrenches: the wrenches about another point, displaced by -`way`."""
+    """Return X^T times six wrenches: the wrenches about a point displaced by -`way`."""
     return (
         _there(way, p), _there(way, q), _there(way, r),
         _there(way, x), _there(way, y), _there(way, z),

@@ -68,7 +68,7 @@ def write_step_and_forces(m, d):
 
 @inline
 def _all_right(d, largest):
-    """Return whether friction and torques satisfy the law everywhere, and no contact pulls."""
+    """Return whether all friction and torques satisfy the law; largest: the largest force."""
     for c in range(d.ncon):
         pressing = d.contact_end[c, NORMAL]
         pulls = d.contact_force_slope[c, ALONG] > 0.0 and pressing < -PULL * largest

@@ -64,7 +64,7 @@ def work_of_impacts(m, d):
 def _power_of_coriolis(m, d):
     """Return the mean power that the Coriolis forces of the step add to the bodies of robots.
 
-    As the joints move on, M grows at the rate that u . c(u) needs. The implicit integrators have
+    u . c(u) is cancelled by the change of M as the joints move on. The implicit integrators have
     c(v) + 2 s (c(v, u) - c(v)), with c(v, u) = 2 c((v + u) / 2) - (c(v) + c(u)) / 2.
     """
     s = 0.0
@@ -84,7 +84,7 @@ def _power_of_coriolis(m, d):
 
 @inline
 def _take_velocity(m, d, share):
-    """Write qvel and the bias forces after a share of the step; rk_rate has the first velocity."""
+    """Write qvel and the bias forces after a share of the step; rk_rate holds the first qvel."""
     for k in range(m.nv):
         d.qvel[k] = d.rk_rate[k] + share * m.opt.timestep * d.qacc_step[k]
     com_vel(m, d)
@@ -115,7 +115,7 @@ def any_rebounds(d):
 
 @kernel
 def weaken_rebounds(m, d, share):
-    """Give all contacts that bounce a share of their restitution."""
+    """Multiply the restitution of all contacts that bounce by `share`."""
     for c in range(d.ncon):
         if d.contact_spring[c, REBOUNDS] > 0.0:
             rebound(m, d, c, d.contact_vel[c, NORMAL], share)

@@ -42,7 +42,7 @@ MOST_BAD, SLOW, FIRST_ROUND = 2, 0.4, 0.1
 #: it becomes zero.
 QUICKLY, STEADILY, CAREFULLY, HARDLY, LEAST_ROUND = 1e-3, 0.1, 0.3, 0.7, 1e-4
 
-#: After every STUCK short steps e grows by the factor MORE, and the whole step is taken.
+#: After every STUCK short steps e is multiplied by MORE, and the whole step is taken.
 STUCK, MORE = 3, 100.0
 
 #: If the error of an island is below the tolerance, but above this part of it, the island takes

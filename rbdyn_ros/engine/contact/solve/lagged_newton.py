@@ -97,9 +97,9 @@ def newton_step(m, d, missed):
 
 @inline
 def _damping(d, missed):
-    """Count the move.
+    """Count the move and return s.
 
-    Return s, which is zero after a move that has halved the error of the friction forces.
+    s is 0 after a move that has halved `missed`, the error of the friction forces.
     """
     before, d.lagged_missed[0] = d.lagged_missed[0], missed
     d.lagged_count[0] += 1
@@ -150,7 +150,7 @@ def _add_friction(d, c, size):
 
 @inline
 def _fill_column(m, d, a, number, size):
-    """Write column a of -B."""
+    """Write column a of -B, the effect of a lagged force `size` of contact lagged_slipping[a]."""
     _add_friction(d, d.lagged_slipping[a], size)
     pass_once(m, d)
     _add_friction(d, d.lagged_slipping[a], -size)

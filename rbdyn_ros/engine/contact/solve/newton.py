@@ -291,7 +291,7 @@ def _press(d, c, leaving, pressing, part, e):
 
 @inline
 def _write_grip(d, c, along, slip):
-    """Write two wrenches: contact_closes of the normal, and contact_grows of friction's growth."""
+    """Write contact_closes (a unit normal force) and contact_grows (friction by closing speed)."""
     if not is_viscous(d, c):
         arm, steep = load3(d.contact_arm2, c), d.contact_steep[c, 2] * along
         f, t = at_point(d, c, scaled3(slip, steep), 0.0)
@@ -379,7 +379,7 @@ def _add_point(m, d, c):
 
 @inline
 def _add_entry(d, i, k, value):
-    """Add to row i and column k of the matrix."""
+    """Add `value` to the entry in row i and column k of the matrix."""
     if i < k:
         d.skyline_upper[place_of(d, k, i)] += value
     else:

@@ -269,7 +269,7 @@ def _solved_by_newton(m, d):
 
 @inline
 def _move_lagged_forces(m, d, missed, disc, wrong):
-    """Move the lagged forces if the forces have converged; return the number of passes used."""
+    """Move the lagged forces if the error `missed` is small; return the number of passes used."""
     if d.lagged_count[0] < EASY:
         if missed <= SETTLED * disc:
             move_lagged(d)

@@ -15,7 +15,7 @@ from rbdyn_ros.engine.compiler.jit import inline, kernel
 from rbdyn_ros.engine.contact.law.body_sums import next_bodies
 from rbdyn_ros.model.declared.data_fields import WORD_BITS
 
-#: The last bits of a word.
+#: Mask of the last eight bits of a word.
 BYTE = 255
 
 

@@ -25,7 +25,7 @@ SHARPER = 1e-4
 
 @kernel
 def turn_back(d, task, near):
-    """Rotate dofs by full rotations towards a configuration, within the limits."""
+    """Rotate dofs by full rotations towards the configuration `near`, within the limits."""
     for n in range(task.dofs.size):
         if task.turning[n]:
             k = task.at[n]

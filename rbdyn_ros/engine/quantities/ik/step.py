@@ -12,8 +12,8 @@ import numpy as np
 from rbdyn_ros.engine.algebra.spatial import quat_at
 from rbdyn_ros.engine.compiler.jit import kernel
 
-#: The longest step of a dof [rad or m]. Slides, which do not rotate, may move farther: by the
-#: distance to the target.
+#: The longest step of a dof [rad or m]. Dofs that only translate may move farther: by the distance
+#: to the target.
 LONGEST_STEP = 1.0
 #: The least damping, in units of the squared error.
 LEAST = 1e-11
