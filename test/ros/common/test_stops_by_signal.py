@@ -440,11 +440,11 @@ def test_a_second_start_names_the_process_that_already_runs(simulate, control, e
     pid = first.process.pid
     os.kill(pid, signal.SIGSTOP)
     second = begin(False)
-    second.wait_for(f"process {pid} (stopped) of this machine is /{entry} too")
+    second.wait_for(f"process {pid} (stopped) of this machine also runs a node /{entry}")
     os.kill(pid, signal.SIGCONT)
     second.end_well()
     third = begin(False)
-    third.wait_for(f"process {pid} of this machine is /{entry} too")
+    third.wait_for(f"process {pid} of this machine also runs a node /{entry}")
     if entry == "simulator":
         assert third.process.wait(60.0) == 2
         assert f"publishes /joint_states already (process {pid}); end it" in third.text()
