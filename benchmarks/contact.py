@@ -35,7 +35,7 @@ NOSLIP = 10
 #: Duration of a turn [s], so short that other programs do not disturb all turns; number of turns.
 SHORT, ROUNDS = 0.001, 300
 
-#: MuJoCo gets links that are lighter than this without mass and inertia [kg].
+#: Links below this mass [kg] get no mass and no inertia in MuJoCo.
 NO_MASS = 1e-5
 
 #: Robots that fall on the floor, and the height from which they fall [m].

@@ -243,7 +243,7 @@ def test_stable_baselines3_can_train_on_many_robots_and_on_one():
 
     m = rb.load_urdf(bundled_robot("pendulum"))
     train = example["train_by_ppo"]
-    train.__globals__["HORIZON"] = 30  # episodes end within the only round
+    train.__globals__["HORIZON"] = 30  # episodes end within the rollout
     act = train(m, steps=64 * 100)
     assert act(np.zeros((5, 3), np.float32)).shape == (5, 1)
     env = RobotEnv(example["SwingUp"], m, nstep=20, horizon=50, effort=2.0)

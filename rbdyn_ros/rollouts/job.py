@@ -217,7 +217,7 @@ def step_code(
     m: Model, own: Mapping[str, Sequence[int]], law: RolloutLaw | None, given: Collection[str],
     outputs: Collection[str], specialize: bool,
 ) -> Step:  # fmt: skip
-    """Return the code of a step; the Model keeps it for later calls.
+    """Return the code of a step; the Model keeps it, unless the law calls a user function.
 
     Args:
         m: the Model.

@@ -18,7 +18,7 @@ from rbdyn_ros.errors import RbdynError
 
 
 @pytest.mark.parametrize(("stiffness", "damping"), [(0.0, 1.0), (1.0, 0.0)])
-def test_the_largest_gain_is_a_fraction_of_the_sampling_rate(stiffness, damping):
+def test_the_sampling_rate_limits_stiffness_and_damping(stiffness, damping):
     dt = 0.01
     K, D = np.array([stiffness * (LARGEST / dt) ** 2]), np.array([damping * LARGEST / dt])
     check_joint_gains(["a"], 0.999 * K, 0.999 * D, np.ones(1), dt)

@@ -100,7 +100,7 @@ def corners(m, g):
 
 
 def outside(m, g, x):
-    """Return a lower bound of the distance from a geometry for each point of x (n, 3)."""
+    """Return lower bounds of distances from geometry g, for points x (n, 3) in its frame."""
     r, half, _ = m.geom_size[g]
     kind, up = m.geom_type[g], np.abs(x[:, 2])
     if kind == GeomType.PLANE:

@@ -93,7 +93,7 @@ def test_a_gpu_has_the_bits_of_the_cpu(floating, gpu):
 
 @needs_robots
 @pytest.mark.parametrize("name", ROBOTS)
-def test_a_gpu_has_the_bits_of_the_cpu_for_real_robots(name, gpu):
+def test_a_gpu_and_the_cpu_give_equal_bits_for_real_robots(name, gpu):
     b, g = pair(load(name))
     for each in (b, g):
         each.step()

@@ -27,10 +27,11 @@ class Lie:
         kind: values, time, freezes, publishers, loads or restarts.
         what: text of the lie in the table of docs/guides/arm_faults.md.
         codes: faults that can follow while the arm moves; "none" if the lie can go undetected.
-        liar: function without arguments that returns a new function, which returns the states that
-            arrive for a state and the time since the onset [s]; None if the harness makes the lie.
+        liar: makes a function of a true state and the time since the onset [s], whose results are
+            the states that arrive; None if the harness makes the lie.
         where: the harnesses to which the lie applies.
-        still: faults that can follow if the arm is at rest; if empty: `codes`, or no fault.
+        still: faults that can follow if the arm is at rest; empty: those of `codes`, and also no
+            fault.
         felt: whether the start-up test refuses an arm with this lie.
         bounded: whether the bound of docs/guides/arm_faults.md holds if the lie begins later.
     """

@@ -188,7 +188,7 @@ LONG = {
     "loading/test_geometry_masses.py::test_masses_agree_with_jacobians": [
         "talos_reduced.urdf",
     ],
-    "rollouts/test_cuda_batch.py::test_a_gpu_has_the_bits_of_the_cpu_for_real_robots": [
+    "rollouts/test_cuda_batch.py::test_a_gpu_and_the_cpu_give_equal_bits_for_real_robots": [
         "processor-Go2",
     ],
     "runtime/test_loaded_servos.py::test_a_rover_drives_a_square_of_two_metres_by_wheel_speeds": [

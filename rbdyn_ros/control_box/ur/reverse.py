@@ -25,10 +25,10 @@ _ASKS, _ENDS = b"request_program\n", b"# NODE_CONTROL_LOOP_ENDS"
 
 
 class IntegerSession(Session):
-    """Rows of integers from a client, and integers to it.
+    """A session that receives rows of integers from a client, and sends integers to the client.
 
     Args:
-        count: integers of a row.
+        count: number of integers in a row.
 
     Attributes:
         rows: rows that have arrived and wait.

@@ -15,7 +15,7 @@ _OPENED: ContextVar[list[Path] | None] = ContextVar("opened", default=None)
 
 @contextmanager
 def for_others() -> Iterator[list[Path]]:
-    """Mark files that are read inside as read for another process; yield their list."""
+    """Yield a list of the files that are read for another process while the block runs."""
     opened: list[Path] = []
     token = _OPENED.set(opened)
     try:

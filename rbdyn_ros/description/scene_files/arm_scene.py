@@ -102,7 +102,7 @@ def read_arm_scene(path: str, package_dirs: Sequence[str | Path] = ()) -> ArmSce
     name, placed = next(iter(parts.robots.items()), ("", Placed(None)))
     if placed.floating_base:
         raise refused_scene(
-            path, "the robot of the scene has a floating base; allowed is a fixed one"
+            path, "the robot of the scene has a floating base; an arm needs a fixed base"
         )
     fixed = list(parts.obstacles)
     default_floor = parts.floor and FLOOR.name not in {one.name for one in fixed}

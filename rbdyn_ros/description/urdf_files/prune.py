@@ -398,4 +398,4 @@ def _advice(text: str, words: list[str]) -> str:
         return "; digits cannot be grouped by '_'"
     word = bad[0] if bad else text
     unit = re.fullmatch(rf"({_NUMBER})[A-Za-z]+", word)
-    return f"; write {unit.group(1)} without a unit" if unit else "; write decimals such as -0.5"
+    return f"; write {unit.group(1)} without a unit" if unit else "; write decimals such as 0.5"

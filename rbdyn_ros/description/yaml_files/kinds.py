@@ -110,7 +110,7 @@ def _advice(node: Node) -> str:
         return "; digits cannot be grouped by '_'"
     if re.fullmatch(r"[+-]?0[0-9]+(\.[0-9]*)?", text):
         return "; write it without leading zeros"
-    return "; write decimals such as -0.5"
+    return "; write decimals such as 0.5"
 
 
 def is_sound(value: Any) -> bool:

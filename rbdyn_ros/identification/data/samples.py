@@ -159,8 +159,8 @@ def _check_mostly(whole: NDArray[np.bool_], source: str, time: Array, measured: 
             what, where = kind, f" of joint {quote(names[bad[0]])}"
             break
     text = (
-        f"{lacking} of {len(whole)} samples are incomplete or not finite, first the "
-        f"{what}{where} in sample {first + 1}; at most {TOLERATED:.0%} may be"
+        f"{lacking} of {len(whole)} samples are incomplete or not finite, and at most "
+        f"{TOLERATED:.0%} are allowed; the first is the {what}{where} in sample {first + 1}"
     )
     raise recording_error("incomplete-samples", text, source)
 

@@ -132,8 +132,7 @@ SQUARES = {
     "omni": (omni(24), {"base.kind": "auto"}, 0.0, ["odom"]),
     "planar": (car(), {"base.kind": "planar"}, 0.0, ["odom_x", "odom_y"]),
 }
-#: Sides of squares that are shorter than 1 m [m]. A base with nearly a hundred rollers is slow to
-#: simulate, and the ordinary tests drive the first square.
+#: Sides of the squares that are not 1 m long [m]: a base with many rollers is slow to simulate.
 SIDES = {"differential": 0.5, "mecanum": 0.5, "omni": 0.5}
 
 

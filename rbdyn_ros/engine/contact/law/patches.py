@@ -189,7 +189,7 @@ def _radius(m, d, first, end, spread, by_total, by_number):
 def _within_rim(m, d, first, end):
     """Return the mean squared distance of contacts from a cylinder's axis, over radius squared.
 
-    It is 0 if a contact is not on the rim.
+    The forces weight the mean. It is 0 without a cylinder, or if a contact is not on the rim.
     """
     inside = 0.0
     for side in range(2):

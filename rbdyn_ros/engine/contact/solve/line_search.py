@@ -33,10 +33,11 @@ MORE_HALVINGS = 40
 
 @kernel
 def contact_line_search(m, d, gained, curve, before):
-    """Return the share of contact_step to take: 1 unless the potential rises before its end.
+    """Return the share of contact_step to take: 1 unless the potential rises within the step.
 
-    At the start of the step the slope of the potential is -(E + h curve), where E is twice the
-    kinetic energy of the change. Bisection finds the share at which the slope is zero.
+    `gained`, `curve` and `before` are sums over the contacts, see compare_with_law. At the start
+    of the step the slope of the potential is -(E + h curve), where E is twice the kinetic energy
+    of the change. Bisection finds the share at which the slope is zero.
     """
     stops = exact_stops(m, d)
     if stops:

@@ -57,7 +57,7 @@ def make_faults(m: Model, values: Mapping[str, Any]) -> Faults:
 
 
 def fitted(m: Model, values: Mapping[str, Any], faults: Faults) -> dict[str, Any]:
-    """Return new values of the parameters `faults.` that do not fit the changed joints.
+    """Return new values for parameters `faults.` whose old values do not fit the changed joints.
 
     Args:
         m: the robot after joints were added or removed.
