@@ -188,7 +188,7 @@ def _roll(m, d, i, r):
 
 @inline
 def _spoke(m, d, i, body, normal, spin, turn):
-    """Return the vector from a rolling body's centre to its contact, and its derivative."""
+    """Return the vector from a rolling body's centre to its contact, and the vector's rate."""
     r = m.roll_radius[i]
     own = load3(m.roll_axis, i)
     normal_dot = cross3(turn, normal)
