@@ -27,16 +27,16 @@ from rbdyn_ros.model.declared.contact_arrays import NORMAL
 
 HALVINGS = 12
 
-#: Number of halvings if joints come to rest, which needs a narrow range of velocities.
+#: Number of halvings if joints can come to rest, in a narrow range of shares.
 MORE_HALVINGS = 40
 
 
 @kernel
 def contact_line_search(m, d, gained, curve, before):
-    """Return the share of contact_step to take: 1 unless the potential rises before its end.
+    """Return the share of contact_step to take; below 1 if the potential rises within the step.
 
-    At the start of the step the slope of the potential is -(E + h curve), where E is twice the
-    kinetic energy of the change. Bisection finds the share at which the slope is zero.
+    `gained`, `curve` and `before` are the last three results of compare_with_law. At the start the
+    slope of the potential is -(E + h curve), with E twice the kinetic energy of the change.
     """
     stops = exact_stops(m, d)
     if stops:

@@ -15,7 +15,7 @@ from rbdyn_ros.engine.compiler.jit import inline, kernel
 from rbdyn_ros.engine.contact.law.body_sums import next_bodies
 from rbdyn_ros.model.declared.data_fields import WORD_BITS
 
-#: The last bits of a word.
+#: Mask of the last eight bits of a word.
 BYTE = 255
 
 
@@ -46,10 +46,7 @@ def order_trees(m, d):
 
 @inline
 def _link_touching(m, d):
-    """Set a bit of tree_near for each pair of touching trees.
-
-    Write numbers of dofs to tree_row.
-    """
+    """Set bits of tree_near for pairs of touching trees; count the dofs of trees in tree_row."""
     for n in range(m.nbody * _words(m)):
         d.tree_near[n] = 0
     for i in range(m.nbody):
