@@ -52,9 +52,9 @@ from rbdyn_ros.engine.tree.kinematics import com_pos, kinematics, poses
 from rbdyn_ros.engine.tree.loads import subtract_xfrc
 from rbdyn_ros.engine.tree.rne import body_accelerations, rne, rne_acc
 
-#: Warnings of a step, besides the warnings in too_much.py: a joint came near its singularity;
-#: contact forces often do not converge; contacts did not fit in the list. The first two are given
-#: once.
+#: Warnings of `step`, besides the warnings in too_much.py: a joint came near its singularity;
+#: contact forces often do not converge; contacts did not fit in the list. `step` gives the first
+#: two only once.
 SINGULAR, UNSOLVED, DROPPED = 1, 2, 4
 
 #: Up to this many timesteps without convergence are normal, for example the impacts of a fall.
@@ -213,7 +213,7 @@ def _inverse_of_tree(m, d):
 
 @kernel
 def _inverse_of_kick(m, d):
-    """Write qfrc_inverse and cacc for qacc of a kick (flight.py), without drift."""
+    """Write qfrc_inverse and cacc; qacc belongs to a kick (flight.py), without drift."""
     if m.ncontact > 0:
         if m.nmimic > 0:
             follow_acceleration(m, d)
@@ -259,7 +259,7 @@ def advance(m: Model, d: Data, nstep: int) -> None:
 
 @kernel
 def step(m: Model, d: Data, nstep: int) -> int:
-    """Advance nstep timesteps; return their combined warnings, see above and too_much.py."""
+    """Advance nstep timesteps; return the sum of their warnings, see SINGULAR and too_much.py."""
     regular, solved = d.nsingular == 0, not _often_unsolved(m, d)
     too_much = overloaded_joints(m) if d.time == 0.0 else 0
     advance(m, d, nstep)
@@ -279,7 +279,7 @@ def _often_unsolved(m, d):
 
 @kernel
 def _forward_at_start(m, d):
-    """Write again the fields of a Runge-Kutta step's start, which trial states overwrote."""
+    """Write the fields at the start of a Runge-Kutta step again: trial states overwrote them."""
     end, singular, unsolved = d.time, d.nsingular, d.nunsolved
     d.time = d.rk_time[0]
     _swap(d.qpos, d.rk_qpos)
@@ -302,7 +302,7 @@ def _swap(x, y):
 def substep(m, d):
     """Advance one timestep with only the stages that the motion needs, or with specialised code.
 
-    The contact forces of the step are summed by sum_contacts.
+    It does not sum the contact forces of the step; `sum_contacts` does.
     """
     if d.step_stage != 0:
         call_stage(d.step_stage, m, d)

@@ -8,11 +8,12 @@ like damping.
 
 With a rigid gear the inertia of the rotor is part of dof_armature. With an elastic gear the rotor
 is a separate body, whose motion is eliminated: with positions and speeds p, w of the rotor and q,
-v of the joint, inertia J and torque T - S w of the rotor, J (w+ - w) / h = T - S w+ - f,  f = k (p
-- q + s h (w+ - v+)) + c (w+ - v+) f acts on the joint. With s = 0 this is the symplectic Euler
-method, which does not damp oscillations. It is stable while h times the frequency of the two
-masses is below 2. Where this product exceeds 1, s grows from 0 to 1/2: then any stiffness is
-stable, and oscillations are damped. With backlash the gear is a spring only outside its free play.
+v of the joint, inertia J and torque T - S w of the rotor, J (w+ - w) / h = T - S w+ - f. The force
+of the gear on the joint is f = k (p - q + s h (w+ - v+)) + c (w+ - v+). With s = 0 this is the
+symplectic Euler method, which does not damp oscillations. It is stable while h times the frequency
+of the two masses is below 2. Where this product exceeds 1, s grows from 0 to 1/2: then any
+stiffness is stable, and oscillations are damped. With backlash the gear is a spring only outside
+its free play.
 """
 
 from __future__ import annotations
@@ -43,7 +44,7 @@ def _advance_by_address(table, row):
 
 @kernel
 def actuate(m, d):
-    """Add actuator forces minus commands to qfrc_passive, and the slopes B to dof_viscosity."""
+    """Add actuator forces minus commands to qfrc_passive, and their slopes to dof_viscosity."""
     for a in range(m.nu):
         k = m.actuator_dofid[a]
         v, twist_rate = d.qvel[k], d.act[m.actuator_actadr[a] + TWIST_RATE]

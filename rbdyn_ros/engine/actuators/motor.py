@@ -143,7 +143,7 @@ def _limited(m, d, a, wanted, speed):
 
 @kernel
 def _from_curve(m, a, speed):
-    """Return the torque of the speed-torque curve at a speed >= 0, and its decrease per speed."""
+    """Return the torque on the torque-speed curve at a speed >= 0, and its decrease per speed."""
     torque, slope = m.actuator_curve[a, 0, 1], 0.0
     for p in range(1, CURVE_POINTS):
         begin, end = m.actuator_curve[a, p - 1, 0], m.actuator_curve[a, p, 0]

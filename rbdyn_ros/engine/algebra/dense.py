@@ -10,7 +10,7 @@ from rbdyn_ros.engine.compiler.jit import kernel
 def solve_square(A, n, x):
     """Replace x by A^-1 x by Gaussian elimination.
 
-    If A is singular, the undetermined entries of x become zero.
+    A (n, n) is overwritten. If A is singular, entries of x without a pivot become zero.
     """
     for s in range(n):
         best = s

@@ -12,7 +12,7 @@ from rbdyn_ros.engine.collision.simplex import WEIGHT, weighted
 from rbdyn_ros.engine.collision.support import farthest, kind_of
 from rbdyn_ros.engine.compiler.jit import inline, kernel
 
-#: An end is tried only if the cosine of the angle between v and the axis is at least this.
+#: Least |cosine| of the angle between the axis and the direction v for which an end is tried.
 END_COSINE = 0.9
 
 

@@ -35,8 +35,8 @@ from rbdyn_ros.model.geometry.pushing import FACE_CORNERS
 #: normal does, by more than this part of the size.
 FACES_FIRST = 1e-4
 
-#: The same part for a geometry with a radius. It is smaller because corners of the core are not on
-#: the surface.
+#: FACES_FIRST if a geometry of the pair has a radius. It is smaller because corners of the core
+#: are not on the surface.
 ROUND_FIRST = 1e-7
 
 #: Axes count as parallel if the sine of the angle between them is smaller.
@@ -98,7 +98,7 @@ def manifold(m, a, b, R, t, nearest, reach, points, names):
 
 @kernel
 def _with_nearest(points, names, number, normal, nearest, bias):
-    """Add the nearest point unless a listed point is as deep; return the number and the normal.
+    """Add the nearest point unless a listed point is as deep; return the point count and normal.
 
     Depths that differ by at most `bias` count as equal. If the list is full, the nearest point
     replaces the point with the largest distance. Round faces are represented by few corners, so

@@ -32,7 +32,7 @@ SAME_PLACE = 1e-12
 
 @kernel
 def from_plane(m, b, R, t):
-    """Return the distance of geometry b from the half space z < 0."""
+    """Return distance, normal and nearest points of the half space z < 0 and geometry b."""
     lowest, _ = support(m, b, scaled3(mat_vec(transposed(R), UP), -1.0), 0)
     x = add3(t, mat_vec(R, lowest))
     dist = x[2] - radius_of(m, b)
@@ -41,7 +41,7 @@ def from_plane(m, b, R, t):
 
 @inline
 def of_spheres(m, a, b, t):
-    """Return the distance of two spheres."""
+    """Return the distance, normal and nearest points of two spheres."""
     length, r_a, r_b = np.sqrt(dot3(t, t)), m.geom_size[a, 0], m.geom_size[b, 0]
     normal = scaled3(t, 1.0 / length) if length > SAME_PLACE * (r_a + r_b) else UP
     return length - r_a - r_b, normal, scaled3(normal, r_a), sub3(t, scaled3(normal, r_b))
@@ -49,7 +49,7 @@ def of_spheres(m, a, b, t):
 
 @kernel
 def of_rounds(m, a, b, R, t):
-    """Return the distance of two geometries of which one is a capsule and none is a solid."""
+    """Return distance, normal and nearest points of two capsules, or a sphere and a capsule."""
     along_a, along_b = _half_axis(m, a), mat_vec(R, _half_axis(m, b))
     p, q = _segments(along_a, t, along_b)
     between = sub3(q, p)
@@ -67,7 +67,7 @@ def of_rounds(m, a, b, R, t):
 
 @kernel
 def of_ball(m, a, b, R, t):
-    """Return the distance of a sphere and a box or a cylinder."""
+    """Return the distance, normal and nearest points of a sphere and a box or a cylinder."""
     dist, away = distance(
         m.geom_type[b], load3(m.geom_size, b), scaled3(mat_vec(transposed(R), t), -1.0)
     )

@@ -111,8 +111,8 @@ def _turned(R, s):
 def _find_position(m, d, i, r, E, S, R):
     """Move joint i as close as possible to the pose r, E of F_s in F_p; return the error.
 
-    `m` and `d` are those of the loop joints. The error is a small displacement in F_s. S, with
-    orthonormal rows, and R are written: the rows of R^T S are the motion axes of the joint.
+    `m` and `d` are the Model and Data of the loop joints. The error is a small displacement in
+    F_s. Also write S, with orthonormal rows, and R: the rows of R^T S are the joint's motion axes.
     """
     first, number = m.jnt_dofadr_all[i], m.jnt_dofnum[i]
     guess_position(m, d, i, r)

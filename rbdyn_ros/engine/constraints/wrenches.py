@@ -41,7 +41,7 @@ def clear(m, d):
 
 @inline
 def attach(m, d, r, w, body, x, n, f):
-    """Add the moment n and the force f, at x in the world, on a body to equation r, as wrench w.
+    """Add wrench w to equation r: the moment n and force f on a body, at the world point x.
 
     The power of the wrench is added to efc_vel. Its product with the acceleration of the body at
     qacc = 0 is subtracted from efc_aref.

@@ -225,7 +225,7 @@ def _velocity(m, d, j, v):
 
 @inline
 def _velocity_in_world(d, first):
-    """Like _velocity, but for a free joint on the world, whose linear axes do not rotate."""
+    """Do the work of _velocity for a free joint on the world: its linear axes do not rotate."""
     v, w = ZERO3, ZERO3
     for k in range(first, first + 3):
         store6(d.cdof_dot_all, k, ZERO6)

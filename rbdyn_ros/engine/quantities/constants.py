@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 @kernel
 def survey(m: Model, d: Data) -> None:
-    """Write D and the constraints; write to Dinv_u each dof's inertia with other dofs locked."""
+    """Write D, the constraint fields, and Dinv_u: here a dof's inertia with other dofs locked."""
     smooth_stages(m, d)
     articulated(m, d, 0.0, 1.0, d.qacc)
     composite_inertia(m, d)

@@ -48,8 +48,8 @@ def coriolis_matrix(m: Model, d: Data, C: Matrix) -> None:
 def _row_and_column(m, d, i, c, C):
     """Write the terms of coordinate c of body i with the coordinates before it.
 
-    They are C_cj = S_c^T (B S_j + I S_j') and C_jc = S_j^T (B S_c + I S_c'), where B and I are
-    those of the subtree of c.
+    They are C_cj = S_c^T (B S_j + I S_j') and C_jc = S_j^T (B S_c + I S_c'), where B and I
+    belong to the subtree of c.
     """
     k, times = acts_on(m, i - 1, c)
     if k < 0:

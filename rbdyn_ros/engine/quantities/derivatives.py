@@ -80,8 +80,8 @@ def forward_derivatives(m: Model, d: Data, out: Cube) -> None:
     d qacc = M^-1 (d tau - d inverse). Source: Carpentier, Mansard, Analytical derivatives of rigid
     body dynamics algorithms, 2018, eq 3.
 
-    Dry friction, limits and qacc follow the smooth law, because the exact law has no derivative at
-    rest.
+    Dry friction and limits follow the smooth law, also for qacc, because the exact law has no
+    derivative at rest.
     """
     smooth_stages(m, d)
     if exact_stops(m, d):

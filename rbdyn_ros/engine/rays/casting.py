@@ -227,7 +227,7 @@ def _ball(o, v, radius):
 
 @inline
 def _slab(o, v, half):
-    """Return the interval in which a coordinate is between -half and half."""
+    """Return the interval of a ray in which a coordinate is between -half and half."""
     if v == 0.0:
         return (-np.inf, np.inf) if abs(o) <= half else (np.inf, -np.inf)
     a, b = (-half - o) / v, (half - o) / v

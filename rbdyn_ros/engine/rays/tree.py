@@ -217,7 +217,7 @@ def descend(node, n, start, inverse, most, waiting, entry, left):
 
 @inline
 def next_node(waiting, entry, left, most):
-    """Return the top node that a ray enters before `most`, or -1, and the new `left`."""
+    """Take nodes off the stack up to one entered before `most`; return it or -1, and `left`."""
     while left > 0:
         left -= 1
         if entry[left, 0] <= most:

@@ -276,7 +276,7 @@ def _may_part(m, d):
 
 @kernel
 def _is_any_apart(m, d):
-    """Write to chain 1 for the root of each tree with contact; return whether a tree has none."""
+    """Mark in chain the roots of trees with contact; return whether a tree has no contact."""
     for i in range(m.nbody):
         d.chain[i] = 0
     for c in range(d.ncon):

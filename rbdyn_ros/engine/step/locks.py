@@ -36,7 +36,7 @@ MEMORY = 20
 #: m].
 TRIALS = 10
 REACH = 0.3
-#: Stands for an error that is not a number.
+#: Largest error [rad or m] that `opening` returns, also for an error that is not a number.
 LARGE = 1e300
 
 

@@ -37,8 +37,8 @@ def passive(m: Model, d: Data) -> None:
     only the damping in joints.
 
     Dry friction and limit forces follow stops/stop_law.py at the present velocity; a joint at rest
-    has the friction of the last step. `forward` and `step` then overwrite these forces with those
-    of their solution, including damping at the end of the step (accelerate.py).
+    has the friction of the last step. `forward` and `step` then overwrite these forces with
+    the solved forces, including damping at the end of the step (accelerate.py).
 
     With opt.exact_stops off, and in specialised code, these forces are a smooth function of
     position and velocity. Dry friction F is then damping with the coefficient F / max(|v|,

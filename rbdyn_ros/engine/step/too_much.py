@@ -16,7 +16,7 @@ from rbdyn_ros.model.declared.contact_arrays import IS_SPRING, MASS_BY_H, PUSH, 
 from rbdyn_ros.model.declared.joints import JointClass
 from rbdyn_ros.model.declared.options import RK4
 
-#: Flags, which are summed. FAST and LOST are reported once until a reset.
+#: Warnings, which are summed. FAST and LOST are given only once until a reset.
 FAST, LOST, GROWING = 8, 16, 32
 STIFF_CONTACT, CRUSHED_CONTACT, STIFF_JOINT, STIFF_LIMIT = 256, 512, 1024, 2048
 
@@ -57,7 +57,7 @@ def _goes_deeper(d, c, force):
 
 @inline
 def _is_too_stiff(m, d, c):
-    """Return whether the stiffness of a contact was set by the user and exceeds m / h^2."""
+    """Return whether a contact's stiffness was set by the user and exceeds mass / h^2."""
     if m.opt.timestep * d.contact_spring[c, K] <= d.contact_spring[c, MASS_BY_H]:
         return False
     geom1, geom2 = d.contact_geom[c, 0], d.contact_geom[c, 1]
@@ -67,7 +67,7 @@ def _is_too_stiff(m, d, c):
 
 @kernel
 def overloaded_joints(m):
-    """Return the sum of the flags STIFF_JOINT and STIFF_LIMIT of springs above inertia / h^2."""
+    """Return STIFF_JOINT plus STIFF_LIMIT, each only if such a spring exceeds inertia / h^2."""
     h2, spring, limit = m.opt.timestep * m.opt.timestep, 0, 0
     for k in range(m.nv):
         if h2 * m.jnt_stiffness[m.dof_jntid[k]] > m.dof_inertia0[k]:

@@ -68,7 +68,7 @@ def spring_in_step(k, b, by_h, h, dist, leaving):
 
 @inline
 def at_its_edge(force, slope, spring, past, width):
-    """Return force and slope of a spring-damper in the first (width < 0) or the last step.
+    """Return force and slope of a spring-damper in its first (width < 0) or last step of contact.
 
     Args:
         force: push - slope u.

@@ -18,7 +18,7 @@ farther beyond than AT_LIMIT returns with the time constant RETURN, at most at t
 under the softer force. So joints do not bounce, a joint that is set beyond its limit returns
 slowly, and a joint that is held there receives no large force. A drive mode overrides limits. If
 the time constant t of jnt_solref is longer than a step, k = I / (t z)^2 and b = 2 I / t are as in
-the smooth law (passive.py). Then push and slope are those of a spring in a step (one_sided.py),
+the smooth law (passive.py). Then push and slope are computed as for a spring (one_sided.py),
 linearised about the motion of I alone.
 
 stick_qfrc is the sum of friction and limit force; the part above dof_frictionloss is the limit's.

@@ -18,7 +18,7 @@ SLOPE_TOLERANCE = 0.1
 
 @kernel
 def potential_slope(m, d, share):
-    """Return the derivative of the potential along the step to the last pass, after a share of it.
+    """Return the derivative of the potential at a share of the way from iterate to last pass.
 
     Valid only without contact. The momentum term is linear in `share`, so it is interpolated: at
     the iterate it equals stop_qfrc, and at the end the force of the last pass.

@@ -68,7 +68,7 @@ def solve_stops(m, d):
 
 @kernel
 def stop_line_search(m, d):
-    """Return the share of the step to the last pass at which the potential is least."""
+    """Return the share of the way to the end of the last pass at which the potential is least."""
     start = potential_slope(m, d, 0.0)
     if start >= 0.0 or potential_slope(m, d, 1.0) <= -SLOPE_TOLERANCE * start:
         return 1.0

@@ -44,7 +44,7 @@ def block_start(b, other):
 
 @inline
 def fill_block(d, b, other, symmetric):
-    """Return the index of the block of b and a body before it; it is zero at its first use."""
+    """Return the index of the block of b and an earlier body; set it to zero at its first use."""
     start = block_start(b, other)
     if d.block_filled[list_start(b) + other] == 0:
         d.block_filled[list_start(b) + other] = 1

@@ -238,7 +238,7 @@ def _turn_rate(m, d, i):
 
 @inline
 def _drift(m, d, i, h):
-    """Write the drift of a body; return whether it differs from its final velocity times h."""
+    """Write a body's drift; return whether the drift differs from the final velocity times h."""
     k, r = m.body_dofadr[i], load3(m.body_ipos, i)
     v, w = _end_of_kick(d, k, h), _end_of_kick(d, k + 3, h)
     mean = after = w
@@ -271,7 +271,7 @@ def _frame_turns(com_vel, t, end):
     """Return the change of the frame's velocity while the centre of mass keeps its velocity.
 
     com_vel and `end` are the velocities of the centre of mass relative to the frame, before and
-    after the rotation.
+    after the rotation `t` (see turned_away).
     """
     return sub3(com_vel, add3(end, turned_away(t, end)))
 
@@ -361,7 +361,7 @@ def is_single(m, d, i):
 
 @kernel
 def take_motion(m, d, motion):
-    """Replace the velocities of bodies in flight in `motion` (nv,) by the drift in flight_work."""
+    """Replace the velocities of bodies in flight, in `motion`, by the drift in flight_work."""
     for n in range(m.nflight):
         i = m.flight_bodyid[n]
         if d.flight_mode[i] != PLAIN:

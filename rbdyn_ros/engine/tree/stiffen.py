@@ -14,7 +14,7 @@ MIN_INERTIA = 1e-6
 
 @inline
 def bounded_pivot(m, k, D):
-    """Return the pivot D of a dof; raise a positive D to MIN_INERTIA of the dof's own inertia.
+    """Return the pivot D of a dof; raise a positive D to at least MIN_INERTIA dof_inertia0.
 
     A limit can hold joints where M is singular, as at the gimbal lock of three hinges. With almost
     no inertia even a small force would cause a velocity that no later step could resolve. Source:

@@ -187,9 +187,9 @@ def _radius(m, d, first, end, spread, by_total, by_number):
 
 @inline
 def _within_rim(m, d, first, end):
-    """Return the mean squared distance of contacts from a cylinder's axis, over radius squared.
+    """Return the contacts' mean squared distance, weighted by force, from the axis of a cylinder.
 
-    The forces weight the mean. It is 0 without a cylinder, or if a contact is not on the rim.
+    It is divided by radius^2. It is 0 without a cylinder, or if a contact is not on its rim.
     """
     inside = 0.0
     for side in range(2):

@@ -62,7 +62,7 @@ LATER = 3.0
 #: A contact area narrower than this multiple of the depth can come from two edges.
 SLIVER = 3.0
 
-#: Returned instead of a time of impact if the geometries do not touch: they are far apart or near.
+#: Returned instead of a time of impact if the geometries do not touch: NEAR if their gap is small.
 NEVER, NEAR = -1.0, -2.0
 
 

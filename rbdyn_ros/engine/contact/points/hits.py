@@ -60,7 +60,7 @@ def flies(m, d, body):
     if m.opt.integrator_id == EULER:
         return False
     low, high = 0, m.nflight  # flight_bodyid ascends
-    last = m.nflight - m.nbody + body  # its place if only bodies in flight follow
+    last = m.nflight - m.nbody + body  # index of the body if all later bodies fly
     if last >= 0 and m.flight_bodyid[last] == body:
         low = high = last
     while low < high:
@@ -119,7 +119,7 @@ def clear_hits(m, d):
 
 @kernel
 def keep_first_hits(m, d):
-    """Mark each hit whose bodies have an earlier hit or another contact with a body: a later hit.
+    """Mark later hits: their bodies have an earlier hit, or another contact with a body.
 
     The contact_time of a later hit becomes negative. If its pair bounces, the bodies stop where
     they touch instead, and the hit leaves the list.

@@ -73,7 +73,7 @@ from rbdyn_ros.engine.contact.points.rims import lowest_angle, on_rim
 from rbdyn_ros.engine.contact.points.start import start_contacts
 from rbdyn_ros.model.declared.contact_arrays import AT_END, PREPARE
 
-#: Part of geom_room that is free of obstacles in spite of rounding errors.
+#: Part of geom_room that a geometry certainly has in spite of rounding errors.
 SURE = 0.99
 
 # points within this part of the length count as ends, which have separate contacts

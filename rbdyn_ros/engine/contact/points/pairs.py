@@ -266,7 +266,7 @@ def _turn_rate_of_skin(m, d, g, late):
 
 @kernel
 def _gap(m, d, pair, g, h, mover, reach):
-    """Return the distance of two geometries, the normal towards the mover, and the point."""
+    """Return the distance of two geometries, the normal towards the mover, and a near point."""
     other = g if mover == h else h
     p, R = pose_of(d.geom_place, mover)
     if m.geom_type[g] == BOX and m.geom_type[h] == BOX:

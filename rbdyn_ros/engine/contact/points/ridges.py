@@ -192,7 +192,7 @@ def _peak(m, d, g, o, R, t, p, corner, up, reach):
 
 @inline
 def _path(m, d, g, o, t, late):
-    """Return the linear and angular velocity of a geometry at t, in the frame of the field."""
+    """Return linear and angular velocity of a geometry at the point t, in the field's frame."""
     return velocity_in_ground(m, d, g, o, t, late), turn_rate_in_ground(m, d, g, o, late)
 
 

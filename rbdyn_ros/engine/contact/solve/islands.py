@@ -125,7 +125,7 @@ def mark_islands(m, d, tolerance):
 
 @kernel
 def mark_rows(m, d):
-    """Write row_works."""
+    """Write row_works: 1 for the rows of islands that still take steps, else 0."""
     for i in range(1, m.nbody):
         found = 1 if works(d, i) else 0
         for k in range(m.body_dofadr[i], m.body_dofadr[i] + m.body_dofnum[i]):

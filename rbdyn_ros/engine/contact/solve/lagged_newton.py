@@ -97,9 +97,9 @@ def newton_step(m, d, missed):
 
 @inline
 def _damping(d, missed):
-    """Count the move and return s.
+    """Count a move; return s of the next move.
 
-    s is 0 after a move that has halved `missed`, the error of the friction forces.
+    s is zero after a move that has halved the error of the friction forces.
     """
     before, d.lagged_missed[0] = d.lagged_missed[0], missed
     d.lagged_count[0] += 1
@@ -174,7 +174,7 @@ def _change_of_force(m, d, c):
 
 @inline
 def _follow_the_gap(d, number):
-    """Reverse the step if it would increase the gap."""
+    """Reverse the step if its product with the gap n - N is negative."""
     along = 0.0
     for a in range(number):
         along += d.lagged_step[a] * d.contact_gap[d.lagged_slipping[a], 0]

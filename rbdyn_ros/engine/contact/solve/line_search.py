@@ -27,7 +27,7 @@ from rbdyn_ros.model.declared.contact_arrays import NORMAL
 
 HALVINGS = 12
 
-#: Number of halvings if joints come to rest, which needs a narrow range of velocities.
+#: Number of halvings if joints can come to rest, in a narrow range of shares.
 MORE_HALVINGS = 40
 
 

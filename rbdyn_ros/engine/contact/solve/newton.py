@@ -340,7 +340,7 @@ def _fill_matrix(m, d):
 
 @kernel
 def _fill_rows(m, d):
-    """Write M + h B."""
+    """Write M + h B of the unsolved islands to skyline and skyline_upper."""
     h = m.opt.timestep
     viscosity_step = h if m.opt.integrator_id >= IMPLICIT else implicit_damping(m, h)
     for k in range(m.nv):

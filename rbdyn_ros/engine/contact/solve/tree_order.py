@@ -46,10 +46,7 @@ def order_trees(m, d):
 
 @inline
 def _link_touching(m, d):
-    """Set a bit of tree_near for each pair of touching trees.
-
-    Write numbers of dofs to tree_row.
-    """
+    """Set bits of tree_near for pairs of touching trees; count the dofs of trees in tree_row."""
     for n in range(m.nbody * _words(m)):
         d.tree_near[n] = 0
     for i in range(m.nbody):

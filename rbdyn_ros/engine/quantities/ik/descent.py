@@ -21,7 +21,7 @@ MAX_STEPS = 60
 SLOW, MOST_SLOW = 0.9, 4
 #: Initial damping in units of the squared error, and its factors after a good and a bad step.
 DAMPING, LESS, MORE = 0.02, 0.8, 4.0
-#: If the squared error is larger than this, translational dofs may remove it without more damping.
+#: If translational dofs may move, a squared error above this does not increase the damping.
 FAR = 16.0
 
 
