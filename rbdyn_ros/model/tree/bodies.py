@@ -102,5 +102,5 @@ def pairs(
     value: Callable[[Placement], Any],
     dtype: type = np.float64,
 ) -> NDArray[Any]:
-    """Apply the function `value` to both ends of each pair; return (n, 2, ...)."""
+    """Return the function `value` of both ends of each pair, (n, 2, ...)."""
     return np.array([[value(place) for place in pair] for pair in ends], dtype)

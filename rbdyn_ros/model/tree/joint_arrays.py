@@ -78,7 +78,10 @@ def _joints(bodies: Sequence[Body], joints: Sequence[Joint]) -> Arrays:
 
 
 def _limits(joints: Sequence[Joint], classes: Ints) -> Arrays:
-    """Return the fields of limits. Driven joints have none; limits of mimic joints do not act."""
+    """Return the fields of limits.
+
+    Driven joints have none, and those of mimic joints do not act.
+    """
     limits = [
         (joint.limit if kind != JointClass.DRIVEN else None) or NO_LIMIT
         for joint, kind in zip(joints, classes, strict=True)
