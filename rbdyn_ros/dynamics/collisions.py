@@ -212,7 +212,10 @@ def _overlaps(m: Model) -> tuple[Ints, Sequence[Distance]]:
 
 
 def skipped_pairs(m: Model) -> Ints:
-    """Return flags of pairs, 1 for an overlap at qpos0; the first call warns of these pairs."""
+    """Return a flag for each pair, 1 if it overlaps at qpos0.
+
+    The first call for a Model warns of these.
+    """
     known = "start_overlaps" in m.kept
     flags, overlaps = _overlaps(m)
     if overlaps and not known:

@@ -123,7 +123,8 @@ def _apparent(m: Model, d: Data, j: int, change: Array, S: Array) -> Array:
     first = m.jnt_kind(j).carried
     S_dot[:, first:] = -_cross(v) @ S[:, first:] if reverse else 0.0
     if m.jnt_type[j] == JointType.USER:
-        # the engine has added v x S for a reversed joint, and nothing for other joints
+        # the engine has added cross(carrier, S), where the carrier is at rest, or has v if
+        # reversed
         S_dot += change - (_cross(v) @ S if reverse else 0.0)
     return S_dot
 

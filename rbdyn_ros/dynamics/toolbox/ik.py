@@ -191,7 +191,7 @@ def _leave(
     report: Array,
     attempts: int,
 ) -> None:
-    """Solve target k again until all pairs are far enough apart, or mark it TOO_NEAR."""
+    """Solve target k again until links and obstacles are far enough apart; else mark TOO_NEAR."""
     near, steps = None, 0.0
     while report[SOLVED] == 1.0:
         d.qpos[:] = qpos
