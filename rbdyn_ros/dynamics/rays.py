@@ -106,7 +106,7 @@ def meet(
         met: shapes that rays can hit.
         starts: start points of the rays, (n, 3) contiguous.
         along: unit vectors, (n, 3) contiguous.
-        reach: largest distance.
+        reach: largest distance [m].
         shown: (shapes), 1 for each shape that rays can hit; rays pass through the other shapes.
         threads: largest number of threads.
     """

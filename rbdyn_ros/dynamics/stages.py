@@ -161,7 +161,7 @@ _UNSOLVED = (
 
 
 def _warn(m: Model, d: Data, found: int, stacklevel: int = 3) -> None:
-    """Give the warnings of `step`; warn of contacts that do not fit once for a Data."""
+    """Give the warnings of `step`; warn only once per Data of contacts that do not fit."""
     texts = []
     if found & _forward.SINGULAR:
         texts.append(_NEAR)

@@ -67,7 +67,7 @@ def _common_joints(old: Model, new: Model) -> tuple[Ints, Ints]:
 def _entries(
     joints: tuple[Ints, Ints], old: Model, new: Model, address: str, number: str
 ) -> tuple[Ints, Ints]:
-    """Return the indices, in both Models, of the entries of common joints."""
+    """Return the indices in both Models of common joints' coordinates (number: nq or nv)."""
     kinds = joint_kinds(old.jnt_type, old.jnt_usertype)
     pairs = [
         (getattr(old, address)[a] + n, getattr(new, address)[b] + n)

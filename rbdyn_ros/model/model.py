@@ -139,7 +139,7 @@ class Model:
     def data_stages(self) -> tuple[int, ...]:
         """The addresses of the stages DATA_STAGES that a new Data begins with."""
         stages = self._data_stages
-        # exact limits of ball joints need M, so these stages too
+        # exact limits of ball joints need M, which these stages write
         if self.ncone > 0 and self.opt.exact_stops:
             more = {name: stage_address(name) for name in COUPLING_STAGES}
             pairs = zip(DATA_STAGES, stages, strict=True)

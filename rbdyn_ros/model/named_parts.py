@@ -87,7 +87,7 @@ class NamedPart:
         raise AttributeError(f"{self!r} has no attribute '{name}'{hint}")
 
     def _rows(self, field: Field) -> NDArray[Any]:
-        """Return the entries of the part as a view; raise AttributeError if it has none."""
+        """Return the entries of the part as a view; raise AttributeError if there are none."""
         values: NDArray[Any] = getattr(self._of, field.name)
         if field.dims[0] not in ("nq", "nv"):
             return values[self.id : self.id + 1] if values.ndim == 1 else values[self.id]

@@ -21,7 +21,7 @@ OF_FIELD = 32  # room for contacts of a geometry with terrain
 OF_PAIR = 8  # largest number of contacts of two geometries that push each other
 MOST_LISTED = 1000  # room for contacts in a Model with few geometries
 OF_GEOM = 16  # room for contacts of each geometry in a Model with many geometries
-MOST_LAGGED = 16  # lagged forces that Newton's method moves together
+MOST_LAGGED = 16  # largest number of lagged forces that Newton's method moves together
 
 #: Largest matrix, in entries of its triangle, of a Model whose moving bodies push each other.
 MAX_SKYLINE = 8_000_000

@@ -83,8 +83,8 @@ SIZES = {
 #: address (engine/compiler/optional.py). A stage that the Model does not need has the address 0.
 STAGES = {
     "pose_stage": "pose of a joint that is not common",
-    "motion_stage": "its motion axes",
-    "velocity_stage": "the velocity across it",
+    "motion_stage": "motion axes of a joint that is not common",
+    "velocity_stage": "velocity across a joint that is not common",
     "constraint_stage": "equations of motion constraints",
     "hold_stage": "constraint forces and drive forces",
     "correct_stage": "the displacement back onto the constraints",
@@ -149,7 +149,7 @@ MODEL_FIELDS = (
     Field("body_rootid", ("nbody",), "first body of its tree", "int", derived=True),
     Field("body_haschild", ("nbody",), "1 if the body has a child", "int", derived=True),
     Field("body_lastchild", ("nbody",), "1 for the last child of its parent", "int", derived=True),
-    Field("body_dofadr", ("nbody",), "first dof of the joint, -1 if none", "int", derived=True),
+    Field("body_dofadr", ("nbody",), "first dof of its joint, -1 if none", "int", derived=True),
     Field("body_dofnum", ("nbody",), "number of dofs of the body's joint", "int", derived=True),
     Field(
         "body_lastdof",
@@ -234,7 +234,7 @@ MODEL_FIELDS = (
     Field(
         "dof_newframe",
         ("nvall",),
-        "1: cdof_dot uses the velocity up to this dof, 0: as the previous dof does",
+        "1: cdof_dot uses the velocity by all dofs before; 0: the same velocity as the dof before",
         "int",
         derived=True,
     ),
@@ -305,7 +305,7 @@ MODEL_FIELDS = (
     Field("gear_termadr", ("ngear",), "first term", "int", derived=True),
     Field("gear_termnum", ("ngear",), "number of terms", "int"),
     Field("gear_offset", ("ngear",), "offset [rad or m, times a factor]"),
-    Field("term_jntid", ("nterm",), "a joint", "int"),
+    Field("term_jntid", ("nterm",), "joint of the term", "int"),
     Field("term_coord", ("nterm",), "which of the joint's coordinates, from 0", "int"),
     Field("term_factor", ("nterm",), "factor of the coordinate"),
     # spheres and thin disks that roll on a plane
@@ -328,7 +328,7 @@ MODEL_FIELDS = (
     Field("geom_conaffinity", ("ngeom",), "bits of the groups that the geometry touches", "int"),
     Field("geom_pos", ("ngeom", 3), "centre in the body; a point of a plane [m]"),
     Field("geom_mat", ("ngeom", 9), "orientation in the body, row by row; z is a plane's normal"),
-    Field("geom_size", ("ngeom", 3), "radius, half length; half edges of a box, a field [m]"),
+    Field("geom_size", ("ngeom", 3), "radius, half length; half edges of a box or a field [m]"),
     Field("geom_rbound", ("ngeom",), "radius of the bounding sphere; 0 for a plane [m]"),
     Field(
         "geom_half",
@@ -351,7 +351,7 @@ MODEL_FIELDS = (
     Field(
         "vert_edgenum",
         ("nvert",),
-        "neighbours, which edges join to the corner; 0 except in large meshes",
+        "number of neighbours of the corner along edges; 0 except in large meshes",
         "int",
     ),
     Field("edge_vert", ("nedge",), "a neighbour, counted from the geometry's first corner", "int"),
@@ -428,7 +428,7 @@ MODEL_FIELDS = (
         "distance_geom", ("ndistance", 2), "a pair that may touch, ascending", "int", derived=True
     ),
     Field("distance_adr", ("ngeom",), "first pair with a later geometry", "int", derived=True),
-    Field("distance_num", ("ngeom",), "pairs with later geometries", "int", derived=True),
+    Field("distance_num", ("ngeom",), "count of pairs with later geometries", "int", derived=True),
     # the pairs of geometries that push each other, and the faces of their meshes
     Field("push_geom", ("npush", 2), "a pair that pushes, ascending", "int"),
     Field("push_adr", ("ngeom",), "as distance_adr", "int", derived=True),
@@ -465,11 +465,17 @@ MODEL_FIELDS = (
     Field("actuator_voltage", ("nu",), "largest voltage; infinity: no limit [V]"),
     Field("actuator_current", ("nu",), "largest current; infinity: no limit [A]"),
     Field("actuator_curve", ("nu", CURVE_POINTS, 2), "speed [rad/s], largest torque [N m]"),
-    Field("actuator_thermal", ("nu", 5), "K/W, J/K, 1/K, reference and ambient temperature [C]"),
-    Field("actuator_derating", ("nu", 2), "temperatures: current falls from here, to 0 here [C]"),
+    Field(
+        "actuator_thermal",
+        ("nu", 5),
+        "thermal resistance [K/W], capacity [J/K], tempcoef [1/K], reference, ambient [C]",
+    ),
+    Field("actuator_derating", ("nu", 2), "temperatures where current starts to fall, is 0 [C]"),
     Field("actuator_cogging", ("nu", 3), "amplitude [N m], poles, phase [rad]"),
     Field(
-        "actuator_lugre", ("nu", 5), "N m/rad, N m s/rad, Coulomb, static [N m], Stribeck [rad/s]"
+        "actuator_lugre",
+        ("nu", 5),
+        "bristles [N m/rad, N m s/rad]; Coulomb, static friction [N m]; Stribeck speed [rad/s]",
     ),
     Field("actuator_damping", ("nu",), "viscous friction [N m s/rad]"),
     Field("actuator_spring", ("nu", 2), "stiffness, damping of the gear at the joint; 0: rigid"),

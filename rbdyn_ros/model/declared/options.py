@@ -20,7 +20,7 @@ from rbdyn_ros.model.declared.fields import Field
 OPTION_FIELDS = (
     Field("timestep", (), "duration of a step, greater than 0 [s]"),
     Field("gravity", (3,), "gravitational acceleration in the world [m/s^2]"),
-    Field("integrator_id", (), "number of the integrator, in the order above", "int"),
+    Field("integrator_id", (), "index of opt.integrator in the list of integrators", "int"),
     Field("passive", (), "1: damping, friction and limits act; 0: they do not", "int"),
     Field("exact_stops", (), "1: friction and limits stop joints exactly; 0: smoothly", "int"),
     Field("implicit_stage", (), "address of the step of implicit integrators, else 0", "int"),

@@ -137,7 +137,7 @@ def _adjacent(fields: NamedArrays) -> Bools:
 
 
 def listed(pairs: Ints, count: int) -> Arrays:
-    """Return distance_geom, distance_adr and distance_num of ascending pairs (n, 2)."""
+    """Return distance_geom, _adr and _num of ascending pairs (n, 2) of `count` geometries."""
     return {"distance_geom": pairs, **by_geometry("distance", pairs, count)}
 
 

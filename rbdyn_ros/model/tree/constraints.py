@@ -89,7 +89,7 @@ def _each(
     vectors: Sequence[ArrayLike],
     point: bool = False,
 ) -> NDArray[np.float64]:
-    """Convert vectors, or with `point` points, from link frames to body frames."""
+    """Convert vectors (points if `point`) of one side of `ends` from link to body frames."""
     places = [pair[side] for pair in ends]
     return np.array(
         [

@@ -58,7 +58,7 @@ def joint_classes(mimic: Ints, driven: NDArray[np.bool_]) -> Ints:
 
 
 def starts_by_class(lengths: ArrayLike, classes: Ints) -> Ints:
-    """Return the first coordinate of each joint, with the joints ordered by class."""
+    """Return first coordinates of joints with `lengths` coordinates each, ordered by class."""
     shares = np.asarray(lengths, np.int64)
     order = np.argsort(classes, kind="stable")
     starts = np.zeros_like(shares)
