@@ -60,7 +60,7 @@ class Pacer:
         self._actions = 0
 
     def set_command(self, command: Array) -> None:
-        """Store a velocity command, (3,)."""
+        """Store a velocity command (3,): forward and left [m/s], and yaw rate [rad/s]."""
         self._command, self._commanded = command, self._now
 
     def take_base(self, stamp: int, base: BaseState) -> JointsState | None:

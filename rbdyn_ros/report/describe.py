@@ -176,7 +176,7 @@ def _rpy(R: Array) -> tuple[float, float, float]:
     """Return URDF's roll, pitch and yaw of R = Rz(yaw) Ry(pitch) Rx(roll)."""
     level = math.hypot(R[0, 0], R[1, 0])
     pitch = math.atan2(-R[2, 0], level)
-    if level < 1e-9:  # gimbal lock: only the sum of roll and yaw is determined
+    if level < 1e-9:  # gimbal lock: only the sum or difference of roll and yaw is determined
         return math.atan2(-R[1, 2], R[1, 1]), pitch, 0.0
     return math.atan2(R[2, 1], R[2, 2]), pitch, math.atan2(R[1, 0], R[0, 0])
 

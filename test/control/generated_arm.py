@@ -3,8 +3,8 @@
 
     python test/control/generated_arm.py [--robots FILE,...] [--kinds NAME,...] [--rates HZ,...]
 
-runs the battery of lies on it and prints the worst cases. Its states have no stamps: it reads the
-last numbers of the driver, and the controller manager passes the time of each update.
+runs the battery of false joint states on it and prints the worst cases. Its states have no stamps:
+it reads the last numbers of the driver, and the controller manager passes the time of each update.
 """
 
 import sys

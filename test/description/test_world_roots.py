@@ -188,7 +188,7 @@ def test_a_world_is_not_an_object(tmp_path):
         with_entity(EMPTY, rb.Object("x", path))
 
 
-def test_the_text_of_an_sdf_is_a_robot(tmp_path):
+def test_a_robot_is_loaded_from_the_text_of_an_sdf_as_from_its_file(tmp_path):
     text = FILES["arm.sdf"][0]
     (tmp_path / "arm.sdf").write_text(text)
     m, same = rb.load_urdf(text), rb.load(tmp_path / "arm.sdf")

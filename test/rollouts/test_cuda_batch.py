@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""rb.Batch on a GPU refuses bad arguments on every machine, and has the bits of the CPU."""
+"""A Batch on a GPU equals one on the CPU in all bits; its arguments are checked without a GPU."""
 
 import sys
 import types

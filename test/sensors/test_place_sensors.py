@@ -140,7 +140,7 @@ def test_a_gps_moves_along_meridian_and_parallel(crane):
     assert found.position[2] == pytest.approx(519.0 + up, abs=1e-6)
 
 
-def test_a_far_place_agrees_with_a_numerical_solution():
+def test_geodetic_coordinates_of_a_far_point_match_a_numerical_solution():
     reference, enu = (48.137, 11.575, 519.0), np.array([3e5, -2e5, 1e4])
     found = geodetic_of_enu(reference, enu)
     point = earth_point(*reference) + earth_axes(*reference[:2]) @ enu

@@ -69,7 +69,7 @@ def test_a_picture_that_takes_too_long_raises_an_error_and_ends_the_process(star
     drawing.close()
 
 
-def test_a_close_by_another_thread_ends_a_picture_with_an_error(start):
+def test_draw_raises_an_error_if_another_thread_closes_the_process(start):
     drawing, errors = start(READY + FOREVER), []
 
     def draw():

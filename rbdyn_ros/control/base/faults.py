@@ -146,7 +146,7 @@ REMEDIES = {
     "latency": "Check the network, the load of the computers and the clock of the states",
     "clock": "Check the clock that stamps the states, and that nothing sets it while armed",
     "position": "Check the encoder, or move the joint back with the arm's own controller",
-    "velocity": "Check the gains, and what pushes the arm",
+    "velocity": "Check the gains, and external forces on the arm",
     "acceleration": "Check the measured velocity, and what the arm may have touched",
     "power": "Check the gains, the payload and the speed of the motion",
     "frozen": "Check whether the driver sends old states, and whether something blocks the joint; "

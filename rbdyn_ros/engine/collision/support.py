@@ -23,7 +23,7 @@ from rbdyn_ros.engine.algebra.spatial import (
 from rbdyn_ros.engine.collision.kinds import BOX, CAPSULE, CYLINDER, MESH, SPHERE
 from rbdyn_ros.engine.compiler.jit import inline, kernel
 
-#: Numbers of all points on the lower and the upper rim of a cylinder, which has no corners.
+#: A cylinder has no corners: these numbers stand for any point on its lower and its upper rim.
 LOW_RIM, HIGH_RIM = -1, -2
 
 

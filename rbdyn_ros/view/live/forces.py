@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The folder of a live view that pushes a link."""
+"""The folder in the panel of a live view with which a user pushes a link."""
 
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any

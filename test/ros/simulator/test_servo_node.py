@@ -77,7 +77,7 @@ def refusals(tool, text):
     before, _ = tool.pose()
     bad = [
         (tool.message("tool1", (0.1, 0, 0)), "no frame 'tool1' (did you mean 'tool0'?)"),
-        (tool.message("tool0", (0.1, math.nan, 0)), "linear.y is nan; allowed is a finite"),
+        (tool.message("tool0", (0.1, math.nan, 0)), "linear.y is nan; allowed is a number"),
         (tool.message("", (0.1, 0, 0), (0, 0, math.inf)), "angular.z is inf"),
     ]
     old = tool.message("tool0", (0.1, 0, 0))

@@ -104,7 +104,7 @@ def add_slopes(m, d, c, S, symmetric):
 
 @inline
 def add_point(m, d, c, K, symmetric):
-    """Add the slope of a contact at a point: the rows of K are derivatives by its velocity.
+    """Add the slope of a contact at a point: K, the force's derivative by the point's velocity.
 
     If J maps the motion of a body to the velocity of the point, the blocks get J^T K J.
     """

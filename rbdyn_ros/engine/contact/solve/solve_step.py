@@ -256,7 +256,7 @@ def _solve_again(m, d, stops, share):
 
 @kernel
 def _solved_by_newton(m, d):
-    """Return whether Newton's method solves the step. Its last iterate is kept in any case."""
+    """Solve the step by Newton's method, keep its last iterate; return whether it converged."""
     _restart_lagged(d)
     call_stage(m.newton_stage, m, d)
     d.solver_niter = d.newton_passes[0]

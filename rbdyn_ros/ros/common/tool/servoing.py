@@ -76,8 +76,8 @@ def servo_twist(message: Any) -> Array:
         for axis in "xyz":
             value = getattr(getattr(message.twist, part), axis)
             if not abs(value) <= LARGEST:  # this also finds NaN
-                text = f"{part}.{axis} is {exactly(value)}; allowed is a finite number"
-                raise refusal(f"{text}, at most {LARGEST:g}")
+                allowed = f"allowed is a number from {-LARGEST:g} to {LARGEST:g}"
+                raise refusal(f"{part}.{axis} is {exactly(value)}; {allowed}")
             numbers.append(value)
     return np.array(numbers)
 

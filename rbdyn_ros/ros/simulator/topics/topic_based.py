@@ -122,7 +122,8 @@ class TopicBasedParser:
                 raise refusal(
                     f"the message has {counted(len(values), kind, PLURALS[kind])} for "
                     f"{counted(len(names), 'name')}, and {parameter} has "
-                    f"{counted(count, 'joint')}; allowed is one of these numbers, or 0"
+                    f"{counted(count, 'joint')}; allowed are none, one for "
+                    "each name, or one for each of these joints if the message names them all"
                 )
             for name in self._owners(kind, names, len(values)):
                 if name not in names:
