@@ -83,7 +83,7 @@ def test_check_reports_overlapping_links_only_with_the_option_collisions(robot):
     assert "pairs of links that overlap at qpos0: 4" in text
     assert "pairs that never overlap: 6" in text
     plain = run("check", robot)
-    assert "overlap" not in plain.stdout
+    assert "links that overlap" not in plain.stdout
     assert json.loads(run("check", robot, "--json").stdout)["self_collision"] is None
 
 
