@@ -162,7 +162,7 @@ def _takes_long(item):
 def pytest_collection_finish():
     gc.collect()
     gc.freeze()
-    gc.set_threshold(20_000)  # otherwise tests spend a twentieth of their time in the collector
+    gc.set_threshold(20_000)  # otherwise the collector takes a few percent of the time
     gc.enable()
     processes.collected()
 

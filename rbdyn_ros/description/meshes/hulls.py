@@ -152,16 +152,10 @@ def hull_faces(points: Array) -> list[tuple[Array, list[int]]]:
 def _normals(rings: Array) -> Array:
     """Return unit normals: of the largest triangle in the fan from each ring's first corner."""
     arms = rings[:, 1:] - rings[:, :1]
-    across = _crossed(arms[:, :-1], arms[:, 1:])
+    across = np.cross(arms[:, :-1], arms[:, 1:])
     largest: Array = across[np.arange(len(rings)), np.linalg.norm(across, axis=2).argmax(axis=1)]
     largest /= np.maximum(np.sqrt(_dots(largest, largest)), 1e-300)[:, None]
     return largest
-
-
-def _crossed(a: Array, b: Array) -> Array:
-    """Return the cross products of rows; numpy.cross is slow for few rows."""
-    (x, y, z), (u, v, w) = np.moveaxis(a, -1, 0), np.moveaxis(b, -1, 0)
-    return np.stack([y * w - z * v, z * u - x * w, x * v - y * u], axis=-1)
 
 
 def _dots(a: Array, b: Array) -> Array:
@@ -199,7 +193,7 @@ def _around(points: Array, corners: Ints, normals: Array) -> list[tuple[Array, l
     arms -= arms.mean(axis=1, keepdims=True)
     first = arms[np.arange(len(arms)), np.linalg.norm(arms, axis=2).argmax(axis=1)]
     first -= _dots(first, normals)[:, None] * normals
-    across = arms @ _crossed(normals, first)[:, :, None], arms @ first[:, :, None]
+    across = arms @ np.cross(normals, first)[:, :, None], arms @ first[:, :, None]
     order = np.argsort(np.arctan2(*across)[:, :, 0], axis=1, kind="stable")
     rings = np.take_along_axis(corners, order, axis=1)
     exact = _normals(points[rings])
