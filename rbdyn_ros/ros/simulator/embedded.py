@@ -47,8 +47,7 @@ def embedded(setup: Setup) -> Iterator[Simulator]:
             node.close()
         rclpy.try_shutdown()
         node = None
-        gc.unfreeze()  # the node has frozen its objects; collecting them frees threads and sockets
-        gc.collect()
+        gc.collect()  # frees threads and sockets of the node
 
 
 def has_commander(node: Node) -> bool:

@@ -199,9 +199,10 @@ class Simulator(RecordedTopics, process.ManagedNode):
             if self._simulation.entities.has_world:
                 self._simulation.pause(False)
             return
-        # the collector may skip all present objects, because they exist until the node ends
-        gc.collect()
-        gc.freeze()
+        if self._setup is None:
+            # the collector may skip all objects of this process: they exist until the node ends
+            gc.collect()
+            gc.freeze()
         try:
             for robot in self._robots:
                 robot.loop.start()
