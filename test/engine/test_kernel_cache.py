@@ -238,21 +238,21 @@ def test_a_kernel_with_a_damaged_file_is_compiled_again(tmp_path, kind, damage):
     assert made(tmp_path) == (42, True)
 
 
-def test_processes_that_start_together_compile_a_callback_once(tmp_path):
+def test_processes_that_start_together_compile_a_function_once(made, tmp_path):
     """A file can be locked only once, even in one process, so threads act as processes here."""
     with ThreadPoolExecutor(1) as pool:
         with cache.alone(str(tmp_path), "test_kernel_cache.double"):
-            waiting = pool.submit(callback_of, tmp_path)
+            waiting = pool.submit(made, tmp_path)
             with pytest.raises(TimeoutError):
                 waiting.result(1.0)
         assert waiting.result(60.0) == (42, False)
-    assert callback_of(tmp_path) == (42, True)
+    assert made(tmp_path) == (42, True)
 
 
-def test_a_stuck_compilation_does_not_block_other_processes(tmp_path, monkeypatch):
+def test_a_stuck_compilation_does_not_block_other_processes(made, tmp_path, monkeypatch):
     monkeypatch.setattr(cache, "PATIENCE", 0.1)
     with cache.alone(str(tmp_path), "test_kernel_cache.double"):
-        assert callback_of(tmp_path) == (42, False)
+        assert made(tmp_path) == (42, False)
 
 
 def test_a_damaged_callback_is_compiled_again(tmp_path):

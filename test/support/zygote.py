@@ -7,7 +7,6 @@ fork is a child of the requesting process, and runs like `python -c CODE ARGUMEN
 
 import atexit
 import contextlib
-import fcntl
 import gc
 import json
 import os
@@ -31,9 +30,7 @@ def main():
     """Serve requests until the socket closes; in a forked process, return the code to run."""
     sys.path[0] = ""  # python -c sets the same value
     signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})  # each forked child unblocks it
-    with Path(__file__).open() as script:
-        fcntl.flock(script, fcntl.LOCK_EX)  # only one process may compile at a time
-        prepare()
+    prepare()
     from rbdyn_ros.trials.processes.ending import Tracer
 
     tracer = Tracer()

@@ -185,18 +185,29 @@ def _dispatcher(
     compiled = numba.njit(**options, **extra, **pipeline)(function)
     _keep_in(directory, compiled, function, linked)
     compiled.compile = deferring(compiled.compile)
+    if not linked:
+        compiled.compile = _in_one_process(compiled.compile, directory, function)
     return compiled
 
 
-def callback(function: Callable[P, R], signature: Any, directory: str) -> CFunc:
-    """Return a function compiled for calls by its address; its code is stored in `directory`.
+def _in_one_process(
+    compiling: Callable[P, R], directory: str, function: Callable[..., Any]
+) -> Callable[P, R]:
+    """Let only one of several processes compile a function that they need at the same time."""
 
-    Of several processes that start at the same time, only one compiles the function.
-    """
+    @functools.wraps(compiling)
+    def run(*args: P.args, **kwargs: P.kwargs) -> R:
+        with alone(directory, _name(function)):
+            return compiling(*args, **kwargs)
+
+    return run
+
+
+def callback(function: Callable[P, R], signature: Any, directory: str) -> CFunc:
+    """Return a function compiled for calls by its address; its code is stored in `directory`."""
     made = CFunc(function, normalize_signature(signature), {}, dict(OPTIONS))
     _keep_in(directory, made, function)
-    with alone(directory, _name(function)):
-        deferring(made.compile)()
+    _in_one_process(deferring(made.compile), directory, function)()
     return made
 
 

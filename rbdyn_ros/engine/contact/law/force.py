@@ -118,7 +118,10 @@ def friction(d, c, u, lagged):
 
 @inline
 def torsional_torque(d, c, memory, w, normal, lagged):
-    """Return the torque of torsional friction at the angular velocity w, and its slope."""
+    """Return the torque of torsional friction at the angular velocity w, and its slope.
+
+    lagged: normal force that bounds the torque.
+    """
     penalty, most = d.contact_grip[c, TURN_PENALTY], d.contact_grip[c, TORSIONAL] * lagged
     wanted = dot3(normal, memory) - penalty * dot3(normal, w)
     if abs(wanted) <= most:
@@ -128,7 +131,10 @@ def torsional_torque(d, c, memory, w, normal, lagged):
 
 @inline
 def rolling_torque(d, c, memory, w, normal, lagged):
-    """Return the rolling torque at the angular velocity w, its slope and its direction."""
+    """Return the rolling torque at the angular velocity w, its slope and its direction.
+
+    lagged: normal force that bounds the torque.
+    """
     penalty = d.contact_grip[c, TURN_PENALTY]
     wanted = sub3(memory, scaled3(w, penalty))
     wanted = sub3(wanted, scaled3(normal, dot3(normal, wanted)))

@@ -102,7 +102,10 @@ def list_contact(m, d, pair, geom1, geom2, body1, body2, x, normal, dist, featur
 
 @inline
 def reach_of(m, d, body, centre, radius):
-    """Return the largest gap that the points of a body within a ball can close in the step."""
+    """Return the largest gap that the points of a body in a ball can close in the step [m].
+
+    The ball is given by its centre and radius.
+    """
     v, w = point_velocity(m, d, body, centre), turn_rate(d, body)
     speed = np.sqrt(dot3(v, v)) + np.sqrt(dot3(w, w)) * radius
     if d.contact_phase[0] == AT_END:
@@ -172,7 +175,7 @@ def velocity_in_step(m, d, body, x, late):
 
 @inline
 def turn_rate_in_step(m, d, body, late):
-    """Return the angular velocity of a body in the step, see velocity_in_step."""
+    """Return a body's angular velocity at the step's start, or at its end if `late`."""
     w = turn_rate(d, body)
     return add3(w, change_of_turn_rate(m, d, body)) if late > 0 else w
 

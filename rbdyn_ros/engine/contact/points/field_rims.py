@@ -126,7 +126,10 @@ def _keep(points, names, number, x, up, dist, name, near):
 
 @kernel
 def _list_points(m, d, g, o, points, names, number, end, first):
-    """List the points of a rim that are not on the list yet."""
+    """List the points of a rim that no contact from number `first` on has.
+
+    end: 0 or 1, the end of the cylinder at which the rim is.
+    """
     for n in range(number):
         x, feature = load3(points, n), FIRST_TRIANGLE + 2 * names[n, 0] + end
         if not is_known(m, d, o, x, first, SAME_POINT * m.geom_size[g, 0]):

@@ -63,7 +63,10 @@ SAME_PLANE = 1e-9
 
 @inline
 def begin_ground(m, o, centre, half, walk):
-    """Begin a search through the mesh triangles that meet a box, or the field cells around it."""
+    """Begin a search through the triangles of a mesh or height field near a box.
+
+    The box has the centre `centre` and half the size `half`; `walk` stores the search.
+    """
     if m.geom_type[o] == TRIMESH:
         begin_triangles(m, o, walk)
     else:
@@ -265,7 +268,10 @@ def _meet(m, o, x, v):
 
 @inline
 def velocity_in_ground(m, d, g, o, x, late):
-    """Return the velocity of the point x of a geometry, both in the frame of a field."""
+    """Return a geometry's velocity at x at the step's start, or at its end if `late`.
+
+    The point and the velocity are in the frame of the field.
+    """
     F = load9(m.geom_mat, o)
     at = add3(load3(m.geom_pos, o), mat_vec(F, x))
     return mat_vec(transposed(F), velocity_in_step(m, d, m.geom_bodyid[g], at, late))
@@ -273,7 +279,7 @@ def velocity_in_ground(m, d, g, o, x, late):
 
 @inline
 def turn_rate_in_ground(m, d, g, o, late):
-    """Return the angular velocity of a geometry in the frame of a field."""
+    """Return a geometry's angular velocity in a field's frame, at the step's end if `late`."""
     w = turn_rate_in_step(m, d, m.geom_bodyid[g], late)
     return mat_vec(transposed(load9(m.geom_mat, o)), w)
 

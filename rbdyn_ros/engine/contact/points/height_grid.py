@@ -28,7 +28,10 @@ def grid_of(m, o):
 
 @inline
 def first_last(at, reach, half, cell, number):
-    """Return the first and last grid line within `reach` of `at`, a coordinate from -half on."""
+    """Return the first and last of `number` grid lines within `reach` of the coordinate `at`.
+
+    The first line is at -half, and the distance of the lines is `cell`.
+    """
     low, high = (at - reach + half) / cell, (at + reach + half) / cell
     return int(max(np.floor(low), 0.0)), int(min(np.floor(high) + 1.0, number - 1.0))
 
@@ -99,7 +102,7 @@ def is_on_grid(m, o, triangle, x):
 
 @inline
 def begin_grid(m, o, centre, half, walk):
-    """Begin a search through the triangles around a point."""
+    """Begin a search through the triangles within `half` of a point; `walk` stores the search."""
     _adr, rows, columns, cell_x, cell_y = grid_of(m, o)
     r0, r1 = first_last(centre[1], half[1], m.geom_size[o, 1], cell_y, rows)
     c0, c1 = first_last(centre[0], half[0], m.geom_size[o, 0], cell_x, columns)

@@ -192,7 +192,10 @@ def _peak(m, d, g, o, R, t, p, corner, up, reach):
 
 @inline
 def _path(m, d, g, o, t, late):
-    """Return linear and angular velocity of a geometry at the point t, in the field's frame."""
+    """Return a geometry's linear and angular velocity at t, at the step's end if `late`.
+
+    The point and the velocities are in the frame of the field.
+    """
     return velocity_in_ground(m, d, g, o, t, late), turn_rate_in_ground(m, d, g, o, late)
 
 
