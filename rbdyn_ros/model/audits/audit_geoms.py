@@ -183,4 +183,4 @@ def _audit_pushing(arrays: NamedArrays, audit: Audit) -> None:
 
 def wrong_array(audit: Audit, name: str, message: str) -> None:
     """Add an error about an array to `audit`."""
-    audit.error("bad-array", name, None, f"it {message}")
+    audit.error("bad-array", name, None, f"the array {message}")
