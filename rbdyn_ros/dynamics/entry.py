@@ -15,7 +15,7 @@ from rbdyn_ros.checks.numbers import count
 from rbdyn_ros.dynamics import compiling  # noqa: F401 - it registers its notice
 from rbdyn_ros.engine.compiler.jit import DISABLED
 from rbdyn_ros.engine.compiler.views import DATA, MODEL
-from rbdyn_ros.errors import Finding, ModelError
+from rbdyn_ros.errors import Finding, ModelError, shown
 from rbdyn_ros.model.data import Data
 from rbdyn_ros.model.model import Model
 from rbdyn_ros.model.tree.inertia_pattern import MAX_M_ENTRIES
@@ -228,10 +228,21 @@ def is_vector(vector: object, n: int, written: bool) -> bool:
     return bool(flags.c_contiguous and flags.aligned and (flags.writeable or not written))
 
 
+def kind_of(value: object) -> str:
+    """Return a value as text for a message; of an array its type, shape and order in memory."""
+    if not isinstance(value, np.ndarray):
+        return shown(value)
+    flags = value.flags
+    parts = [f"an array of {value.dtype} with the shape {value.shape}"]
+    parts += ["not contiguous"] * (not flags.c_contiguous) + ["read-only"] * (not flags.writeable)
+    return ", ".join(parts)
+
+
 def check_vector(vector: object, n: int, written: bool = False, name: str = "") -> None:
     """Raise ModelError unless a kernel can read `vector` as n floats, or write it if `written`."""
     if not is_vector(vector, n, written):
         kind = "writable, contiguous" if written else "contiguous"
         start = f"{name}: " if name else ""
-        text = f"{start}expected a {kind} float64 array of shape ({n},), got {vector!r}"
+        found = kind_of(vector)
+        text = f"{start}expected a {kind} float64 array of shape ({n},), got {found}"
         raise ModelError(Finding("vector-shape", text, "error", name))

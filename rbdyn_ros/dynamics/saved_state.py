@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from rbdyn_ros.arrays import Array
-from rbdyn_ros.dynamics.entry import check_pair
+from rbdyn_ros.dynamics.entry import check_pair, kind_of
 from rbdyn_ros.errors import Finding, ModelError, ParameterError, quote, shown
 from rbdyn_ros.model.data import STEP, Data
 from rbdyn_ros.model.model import Model
@@ -86,16 +86,9 @@ def _check_state(saved: object) -> None:
         ("driven", type(saved.driven) is bool, "True or False"),
     ):
         if not fits:
-            found = _kind(getattr(saved, name))
+            found = kind_of(getattr(saved, name))
             text = f"load_state: {name} of the state is {found}; expected {allowed}"
             raise ParameterError(Finding("not-a-state", text, "error", name, None, found, allowed))
-
-
-def _kind(value: object) -> str:
-    """Return a description of a value, for messages, on one line."""
-    if isinstance(value, np.ndarray):
-        return f"an array of {value.dtype} with the shape {value.shape}"
-    return shown(value)
 
 
 def _layout(m: Model) -> str:

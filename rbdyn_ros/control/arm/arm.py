@@ -17,7 +17,7 @@ from rbdyn_ros.control.arm import actuation
 from rbdyn_ros.control.arm.actuation import Actuation
 from rbdyn_ros.control.base.friction import Friction
 from rbdyn_ros.control.base.kernels import entry
-from rbdyn_ros.dynamics.entry import Entry, handles, is_vector, public
+from rbdyn_ros.dynamics.entry import Entry, handles, is_vector, kind_of, public
 from rbdyn_ros.dynamics.payload import with_payload
 from rbdyn_ros.dynamics.stages import inverse, make_data
 from rbdyn_ros.engine.compiler.jit import Vector
@@ -240,7 +240,7 @@ class Arm:
         n = self.m.nv
         own = given if written else np.ascontiguousarray(given, np.float64)
         if not is_vector(own, n, written):
-            text = f"expected a contiguous float64 array of {n} entries, got {given!r}"
+            text = f"expected a contiguous float64 array of {n} entries, got {kind_of(given)}"
             raise bad_argument("vector", text)
         return own
 
