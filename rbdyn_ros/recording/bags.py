@@ -48,8 +48,8 @@ def damaged(source: str, error: Exception) -> ParameterError:
     """Return the error about a damaged recording, from the exception that a library raised."""
     reason = str(error).split("\n")[0][:200] or type(error).__name__
     text = (
-        f"it cannot be read: {reason.rstrip('.')}. The file is damaged or the recording was cut "
-        "off; `mcap recover` or `ros2 bag reindex` may repair it"
+        f"the recording cannot be read: {reason.rstrip('.')}. The file is damaged or the "
+        "recording was cut off; `mcap recover` or `ros2 bag reindex` may repair it"
     )
     return recording_error("damaged-recording", text, source)
 

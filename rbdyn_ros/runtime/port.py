@@ -183,9 +183,8 @@ class Port:
         """Return a message why the last refused record of commands was refused."""
         joint, reason = divmod(int(self._table[layout.T_WHY]), layout.REASONS)
         if reason == layout.LATE:
-            return (
-                f"it answers a state that is too old; answer_timeout is {self._answer_timeout:g} s"
-            )
+            limit = f"answer_timeout is {self._answer_timeout:g} s"
+            return f"the command answers a state that is too old; {limit}"
         return f"joint {quote(list(self.joints)[joint])} {REASONS[reason]}"
 
     def close(self) -> None:

@@ -173,7 +173,7 @@ def _arrays(path: Path) -> dict[str, Array]:
     except Exception as error:
         reason = str(error).split("\n")[0][:200]
         raise recording_error(
-            "no-table", f"it is not a table of numbers: {reason}", str(path)
+            "no-table", f"the file is not a table of numbers: {reason}", str(path)
         ) from error
 
 
@@ -190,12 +190,12 @@ def _table(path: Path) -> Array:
     with path.open(encoding="utf-8-sig") as file:
         first = next((row for line in file if (row := line.split("#")[0].strip())), "")
     if not first:
-        raise recording_error("no-table", "it has no row of numbers", str(path))
+        raise recording_error("no-table", "the file has no row of numbers", str(path))
     delimiter = next((mark for mark in ",;\t" if mark in first), None)
     try:
         float(first.split(delimiter)[0])
     except ValueError as error:
-        text = f"its first row begins with {quote(first.split(delimiter)[0])}, not with a number"
+        text = f"the first row begins with {quote(first.split(delimiter)[0])}, not with a number"
         hint = "delete a header, or begin it with #"
         raise recording_error("no-table", f"{text}; {hint}", str(path)) from error
     return np.loadtxt(path, delimiter=delimiter, ndmin=2, encoding="utf-8-sig")

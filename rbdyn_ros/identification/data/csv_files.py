@@ -88,11 +88,11 @@ def read_table(
     header, last = _header(source), "." + quantities[0]
     names = tuple(column[: -len(last)] for column in header if column.endswith(last))
     if not names:
-        raise recording_error("no-column", f"it has no column <joint>{last}", str(path))
+        raise recording_error("no-column", f"the file has no column <joint>{last}", str(path))
     wanted = [f"{name}.{quantity}" for quantity in quantities for name in names]
     numbers = _columns(source, header, [TIME, *wanted])
     if not np.isfinite(numbers).all() or not (np.diff(numbers[:, 0]) > 0.0).all():
-        text = "it has a number that is not finite, or time does not increase from row to row"
+        text = "a number is not finite, or the time does not increase from row to row"
         raise recording_error("no-table", text, str(path))
     columns = np.split(numbers[:, 1:], len(quantities), axis=1)
     return names, numbers[:, 0], [np.ascontiguousarray(column) for column in columns]
@@ -160,19 +160,21 @@ def _header(path: Path) -> list[str]:
         with path.open(encoding="utf-8-sig", newline="") as file:
             header, line = _first_row(file)
             if len(line) > LONGEST_LINE:
-                text = f"its first line has more than {LONGEST_LINE} characters"
+                text = f"the first line has more than {LONGEST_LINE} characters"
                 raise recording_error("no-header", text, str(path))
     except csv.Error as error:
-        raise recording_error("unreadable-file", f"its first line: {error}", str(path)) from error
+        raise recording_error(
+            "unreadable-file", f"the first line cannot be read: {error}", str(path)
+        ) from error
     except (OSError, UnicodeDecodeError) as error:
         reason = getattr(error, "strerror", None) or "it is not UTF-8 text"
         raise recording_error(
-            "unreadable-file", f"it cannot be read: {reason}", str(path)
+            "unreadable-file", f"the file cannot be read: {reason}", str(path)
         ) from error
     if not _places(header, TIME):
         more = "; columns are separated by commas" if ";" in line else ""
         text = (
-            f"its first line has no column '{TIME}'{did_you_mean(TIME, header)}{more}; it should "
+            f"the first line has no column '{TIME}'{did_you_mean(TIME, header)}{more}; it should "
             "be time,<joint>.position,<joint>.velocity,<joint>.effort,..."
         )
         raise recording_error("no-header", text, str(path))
@@ -232,10 +234,10 @@ def _columns(path: Path, header: Sequence[str], wanted: Sequence[str]) -> Array:
             )
     except (OSError, ValueError) as error:  # ValueError includes UnicodeDecodeError
         reason = str(error).split(";")[0].rstrip(".")
-        text = f"it is not a table of numbers (rows are counted below the header): {reason}"
+        text = f"the file is not a table of numbers (rows are counted below the header): {reason}"
         raise recording_error("no-table", text, str(path)) from error
     if len(numbers) > MOST_SAMPLES:
-        text = f"it has more than {MOST_SAMPLES} samples"
+        text = f"the recording has more than {MOST_SAMPLES} samples"
         raise recording_error("large-recording", text, str(path))
     return numbers.reshape(-1, len(wanted))
 
@@ -246,5 +248,6 @@ def _not_once(path: Path, header: Sequence[str], column: str) -> Exception:
         return recording_error("two-columns", text, str(path))
     shown = ", ".join(quote(name) for name in header[:SHOWN])
     more = ", ..." if len(header) > SHOWN else ""
-    text = f"it has no column {quote(column)}{did_you_mean(column, header)}; it has {shown}{more}"
+    hint = did_you_mean(column, header)
+    text = f"the file has no column {quote(column)}{hint}; it has {shown}{more}"
     return recording_error("no-column", text, str(path))

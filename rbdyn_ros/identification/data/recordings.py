@@ -199,7 +199,9 @@ def _picked(values: Array, columns: Sequence[int]) -> list[float]:
 
 def _no_samples(path: Path, names: Sequence[str], topic: str, strangers: set[str]) -> Exception:
     if not strangers:
-        return recording_error("empty-recording", f"it has no messages of '{topic}'", str(path))
+        return recording_error(
+            "empty-recording", f"the recording has no messages of '{topic}'", str(path)
+        )
     first = next(iter(names), "")
     shown = ", ".join(quote(name) for name in sorted(strangers)[:SHOWN])
     text = (

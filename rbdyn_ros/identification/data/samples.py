@@ -90,7 +90,9 @@ def checked_samples(
     fresh = np.diff(time[whole], prepend=-np.inf) != 0.0
     _check_order(time[whole], fresh, source)
     if fresh.sum() < FEWEST:
-        text = f"it has {fresh.sum()} samples of the joints; it needs at least {FEWEST}"
+        text = (
+            f"the recording has {fresh.sum()} samples of the joints; at least {FEWEST} are needed"
+        )
         raise recording_error("empty-recording", text, source)
     kept = np.flatnonzero(whole)[fresh]
     measured = {kind: (of, rows[kept]) for kind, (of, rows) in measured.items()}

@@ -196,10 +196,10 @@ def _numbers(path: Path, log: Log, header: Sequence[str], wanted: Sequence[str])
     except (OSError, ValueError) as error:
         reason = str(error).split(";")[0].rstrip(".")
         raise recording_error(
-            "no-table", f"it is not a table of numbers: {reason}", str(path)
+            "no-table", f"the file is not a table of numbers: {reason}", str(path)
         ) from error
     if not len(found):
-        raise recording_error("no-table", "it has no row of numbers", str(path))
+        raise recording_error("no-table", "the file has no row of numbers", str(path))
     if len(found) > MOST_SAMPLES:
         text = f"it has more than {MOST_SAMPLES} samples"
         raise recording_error("large-recording", text, str(path))

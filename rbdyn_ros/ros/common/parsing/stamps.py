@@ -29,7 +29,7 @@ def check_age(header: Any, now_ns: int, timeout_ns: int, limit: str) -> None:
     age = now_ns - stamp
     if stamp != 0 and age > timeout_ns:
         found, most = apart(age / NANOSECONDS, timeout_ns / NANOSECONDS)
-        text = f"its stamp is {found} s old; {limit} is {most} s"
+        text = f"the stamp of the message is {found} s old; {limit} is {most} s"
         raise refusal(f"{text} (sender and node need the same clock)", "late")
 
 

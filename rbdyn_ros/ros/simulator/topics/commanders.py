@@ -63,7 +63,7 @@ class AnswerAges:
         if age > self._timeout:
             self.late += 1
             found, most = apart(age, self._timeout, digits=4)
-            text = f"it answers a state that is {found} s older than the newest one"
+            text = f"the command answers a state that is {found} s older than the newest one"
             raise refusal(f"{text}; answer_timeout is {most} s", "late")
 
 
