@@ -49,7 +49,7 @@ DIALECT = Dialect(
         one=("efforts", "currents"),
     ),
 )
-#: Keys that have no effect next to the other key of the pair.
+#: Keys that have no effect if the file also has the second key of the pair.
 _WITHOUT_EFFECT = {
     "rate": "time",
     "time_unit": "rate",
@@ -204,8 +204,8 @@ def _table(path: Path) -> Array:
 def _found(arrays: dict[str, Array], place: Any, n: int, path: Path, key: str) -> Array:
     """Return the array (a, b) or the columns (p, n) that the key of a columns file names.
 
-    `place` is the value of the key: columns, a first column, or the name of an array. Raise
-    ParameterError if they do not exist.
+    `place` is the value of the key: columns, a first column, or the name of an array. `n` is the
+    number of joints. Raise ParameterError if the columns or the array do not exist.
     """
     if not isinstance(place, str):
         columns = [int(k) for k in place]

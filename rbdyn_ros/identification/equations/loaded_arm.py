@@ -71,7 +71,7 @@ def identify_with_payload(
         m: the description of the arm, the prior.
         motion: motion without the payload.
         loaded: motion of the same joints with the payload.
-        link: name or number of the link that carries it.
+        link: name or number of the link that carries the payload.
         smoothing: see identify.
         rest: see identify.
         progress: see identify.

@@ -55,7 +55,7 @@ class Residuals:
 
     @property
     def share_of_peak(self) -> Array:
-        """The RMS as a fraction of the largest measured effort (n,), or NaN if that is 0."""
+        """The RMS as a fraction of the largest measured effort (n,); NaN if all efforts are 0."""
         peak = np.abs(self.measured).max(axis=0)
         return self.rms / np.where(peak > 0.0, peak, np.nan)
 

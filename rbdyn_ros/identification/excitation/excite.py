@@ -66,8 +66,7 @@ class Excitation:
             with the earlier motion, if one was given.
         effort_share: largest effort of each joint as a fraction of its limit, by the model and
             without friction.
-        box: (2, 3) least and largest coordinates of the origins of links [m]. Collisions are not
-            checked.
+        box: (2, 3) least and largest coordinates of the origins of links [m].
     """
 
     names: tuple[str, ...]
