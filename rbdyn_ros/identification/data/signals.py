@@ -322,7 +322,7 @@ def _derivative(rows: Array, period: float, order: int) -> Array:
 def _better(
     noise_q: Array, noise_v: Array, qd: Array, v: Array, cutoff: float, period: float
 ) -> NDArray[np.bool_]:
-    """Return a mask of the joints whose measured velocities have less noise than derived ones.
+    """Return a mask of the joints whose measured velocities are better than derived velocities.
 
     `noise_q` and `noise_v` are the noise of positions and velocities, `qd` the differentiated and
     `v` the measured velocities. Differentiation amplifies white noise below the cutoff f by 2 pi f

@@ -140,7 +140,7 @@ def _tried(
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FitOfMotion:
-    """A motion and the values that are known in advance; the arguments are those of identify."""
+    """A motion and the values that are known in advance; the arguments are as for identify."""
 
     m: Model
     motion: Motion

@@ -65,7 +65,7 @@ def identify_with_payload(
 ) -> LoadedArm:
     """Identify an arm and its payload together, from motions without and with the payload.
 
-    The terms are those that improve the fit of the motion without the payload.
+    The result has the terms that improve the fit of the motion without the payload.
 
     Args:
         m: the description of the arm, the prior.

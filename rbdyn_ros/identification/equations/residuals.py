@@ -124,7 +124,7 @@ def validate(
 def linearised(m: Model, motion: Motion, rest: ArrayLike | None = None) -> Linearised:
     """Return the efforts of bodies and rotors, and their change by a tilt of gravity.
 
-    Efforts are linear in gravity, so a difference is exact. Arguments and errors are those of
+    Efforts are linear in gravity, so a difference is exact. Arguments and errors are as for
     validate.
     """
     none = Friction.of(m.nv)

@@ -70,7 +70,7 @@ def bounds_of(
     acceleration_limits: ArrayLike | None,
     effort_share: float,
 ) -> Bounds:
-    """Return the bounds of the joints with these dofs; the arguments are those of excite.
+    """Return the bounds of the joints with these dofs; the arguments are as for excite.
 
     Raises:
         ParameterError: an argument is not allowed, or leaves a joint no room.

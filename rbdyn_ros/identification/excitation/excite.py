@@ -113,7 +113,7 @@ class Excitation:
     def write(self, path: str | os.PathLike[str], rate: float = 50.0) -> None:
         """Write a CSV file: time, then position, velocity and acceleration of each joint.
 
-        The file contains all joints of the robot, also those at rest.
+        The file contains all joints of the robot, also the joints at rest.
 
         Raises:
             ParameterError: the file cannot be written; an existing file is kept.

@@ -130,7 +130,7 @@ def payload_text(found: PayloadEstimate, by_joint: Array | None = None) -> str:
 def payload_dict(found: PayloadEstimate, by_joint: Array | None = None) -> dict[str, Any]:
     """Return the report of a payload as numbers for JSON.
 
-    The arguments are those of payload_text.
+    The arguments are as for payload_text.
     """
     names = found.after.names
     masses = [] if by_joint is None else map(finite_or_none, by_joint)
