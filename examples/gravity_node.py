@@ -44,7 +44,7 @@ class GravityNode(Node):
         damping = DAMPING * rb.mass_matrix(self.m, self.d) @ self.d.qvel
         effort = rb.gravity_term(self.m, self.d) - damping
         command = JointState(name=self.m.jnt_names, effort=effort.tolist())
-        command.header.stamp = state.header.stamp  # tells which state this answers, for lock-step
+        command.header.stamp = state.header.stamp  # the state that is answered, for lock-step
         self.publisher.publish(command)
 
     def report(self) -> None:

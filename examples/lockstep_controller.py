@@ -84,7 +84,7 @@ class Controller(Node):
         if self.time >= self.end:
             return  # send no answer: the simulator waits until it is paused
         command = JointState(name=self.joints)
-        command.header.stamp = state.header.stamp  # tells which tick this answers
+        command.header.stamp = state.header.stamp  # the tick that is answered
         command.position = [law(self.time, self.start[name]) for name in self.joints]
         self.publisher.publish(command)
         if self.time == before:  # a repeated state: the simulator is still paused

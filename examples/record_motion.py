@@ -177,8 +177,8 @@ def chosen(
     moved = np.flatnonzero(np.ptp(rows[0], axis=0) > 0.0)
     unknown = set(joints or ()) - set(names)
     if unknown or not set(moved) <= set(kept):
-        text = f"the motion moves {', '.join(names[k] for k in moved)}; --joints must name these"
-        more = f" and not {', '.join(sorted(unknown))}" if unknown else ""
+        text = f"--joints must name all joints that move: {', '.join(names[k] for k in moved)}"
+        more = f"; the motion has no joint {', '.join(sorted(unknown))}" if unknown else ""
         raise ParameterError(Finding("other-joints", text + more, "error", "joints"))
     return tuple(names[k] for k in kept), [columns[:, kept] for columns in rows]
 

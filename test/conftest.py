@@ -146,11 +146,11 @@ def pytest_collection_modifyitems(config, items):
     items.sort(key=lambda item: (turns[_group(item.path)], not _is_below(item.path, loop)))
 
 
-def _leave_out(config, items, those):
-    """Remove the tests for which the function `those` returns a true value."""
-    left_out = [item for item in items if those(item)]
+def _leave_out(config, items, is_left_out):
+    """Remove the tests for which the function `is_left_out` returns a true value."""
+    left_out = [item for item in items if is_left_out(item)]
     config.hook.pytest_deselected(items=left_out)
-    items[:] = [item for item in items if not those(item)]
+    items[:] = [item for item in items if not is_left_out(item)]
 
 
 def _takes_long(item):

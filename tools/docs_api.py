@@ -278,7 +278,7 @@ def _has_words(function: Any) -> bool:
 
 
 def _members(kind: type) -> Iterator[tuple[str, Any]]:
-    """Yield the public methods and properties of a class, without those that errors inherit."""
+    """Yield public methods and properties of a class, without methods that errors inherit."""
     for name in dict.fromkeys(part for base in kind.__mro__[::-1] for part in vars(base)):
         owner = next(base for base in kind.__mro__ if name in vars(base))
         member = vars(owner)[name]

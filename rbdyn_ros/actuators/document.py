@@ -79,7 +79,7 @@ class ActuatorsDocument:
         return audit.errors
 
     def _with(self, numbers: Mapping[Place, float], lines: Mapping[Place, int]) -> YamlTable:
-        """Return the content with new numbers; errors about them report `lines` where given."""
+        """Return the content with new numbers; their errors report `lines`, where given."""
         whole = self.table
         for place, value in numbers.items():
             joint, key = place
@@ -89,7 +89,11 @@ class ActuatorsDocument:
 
 
 def _changed(table: YamlTable, path: tuple[str, ...], value: float, line: int | None) -> YamlTable:
-    """Return a table with a changed or added number; None as `line` keeps the line."""
+    """Return a table with a changed or added number.
+
+    `path` are the keys that lead to the number. `line` is the line that errors about the number
+    report; None: its line in the file.
+    """
     key, *rest = path
     at = table.lines.get(key, table.line) if line is None else line
     if not rest:

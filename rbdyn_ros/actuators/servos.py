@@ -67,7 +67,7 @@ class Servos:
             self._moment[row, m.jnt_dofadr[leader]] += factor * ratio
 
     def _masses(self) -> Array:
-        """Return the inertia that each servo moves at qpos0 while the other dofs are free."""
+        """Return the inertia (n,) that each servo moves at qpos0 while the other dofs are free."""
         inertia = 1.0 / np.diagonal(inverse_mass_matrix(self.m, make_data(self.m)))
         squares = np.where(self._moment != 0.0, self._moment, np.inf) ** 2
         found: Array = (inertia / squares).sum(axis=1)

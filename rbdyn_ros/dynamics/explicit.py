@@ -229,7 +229,7 @@ class ExplicitConstraint:
         gamma.check_slope(y, "g[{}]", g, "G yd", lambda h: self.evaluate(y + h * yd, yd)[1] @ yd)
         rank = int(np.linalg.matrix_rank(G))
         if rank < self.ny:
-            text = f"has a G of rank {rank}; its {self.ny} columns must be independent"
+            text = f"has a G of rank {rank}; allowed is rank {self.ny}, with independent columns"
             raise gamma.wrong(y, text)
 
 

@@ -7,7 +7,7 @@ import numpy as np
 
 from rbdyn_ros.checks.names import free_name
 from rbdyn_ros.description.parts.types import WORLD, Description, Joint
-from rbdyn_ros.errors import DescriptionError, Finding, ModelError
+from rbdyn_ros.errors import DescriptionError, Finding, ModelError, counted
 from rbdyn_ros.model.capabilities import too_large_matrix
 from rbdyn_ros.model.declared.actuators import no_actuators
 from rbdyn_ros.model.declared.callbacks import registered_motion
@@ -105,8 +105,8 @@ def _motion_name(joint: Joint) -> str:
     given, needed = registered_motion(joint.motion).nv, kind_of(joint).nv
     if given != needed:
         text = (
-            f"joint '{joint.name}': the motion '{joint.motion}' has {given} coordinates, but the "
-            f"joint needs {needed}"
+            f"joint '{joint.name}': the motion '{joint.motion}' has "
+            f"{counted(given, 'coordinate')}, but the joint needs {needed}"
         )
         raise ModelError(Finding("motion-size", text, "error", f"joint '{joint.name}'"))
     return joint.motion

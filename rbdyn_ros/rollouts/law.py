@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from rbdyn_ros.arrays import Array
-from rbdyn_ros.errors import Finding, ModelError, ParameterError
+from rbdyn_ros.errors import Finding, ModelError, ParameterError, counted
 from rbdyn_ros.model.declared.model_fields import MODEL_FIELDS, NAME_DIMS
 from rbdyn_ros.model.model import Model, unchecked_model
 from rbdyn_ros.rollouts.policies import ComputedTorquePolicy, PDGravityPolicy, PDPolicy, Policy
@@ -102,8 +102,8 @@ class RolloutLaw:
             raise _refused("the policy divides by an exact zero") from error
         except IndexError as error:
             raise _refused(
-                f"the policy raised IndexError: {error}; its reference has {self.width} numbers; "
-                "to choose by a condition, use np.where"
+                f"the policy raised IndexError: {error}; its reference has "
+                f"{counted(self.width, 'number')}; to choose by a condition, use np.where"
             ) from error
         allowed = f"allowed is one force per degree of freedom, ({self.m.nv},)"
         if found.shape != (self.m.nv,):

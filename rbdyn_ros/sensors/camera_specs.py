@@ -8,7 +8,7 @@ import numpy as np
 
 from rbdyn_ros.arrays import Array
 from rbdyn_ros.checks.numbers import count, finite
-from rbdyn_ros.errors import Finding, exactly
+from rbdyn_ros.errors import Finding, counted, exactly
 from rbdyn_ros.sensors.ray_specs import RaySpec, checked, one_of
 
 #: Encodings of a depth image: metres, or whole millimetres.
@@ -82,7 +82,8 @@ class CameraSpec(RaySpec):
             text += "are intrinsics of a pinhole camera with a field of view below 180 degrees"
             found.append(Finding("bad-argument", text, "error", "intrinsics"))
         if len(self.distortion) not in COEFFICIENTS:
-            text = f"distortion has {len(self.distortion)} numbers; allowed are 0, 4, 5 or 8"
+            found_numbers = counted(len(self.distortion), "number")
+            text = f"distortion has {found_numbers}; allowed are 0, 4, 5 or 8"
             found.append(Finding("bad-argument", text, "error", "distortion"))
         found += checked(lambda: finite("distortion", self.distortion, (None,)))
         if not found and self.distortion and not self._is_invertible():

@@ -84,7 +84,16 @@ def open_entries(m: Model, symbolic: Collection[Any]) -> list[tuple[str, Collect
 def built_in(
     m: Model, whole: Program, graph: SymbolGraph, symbolic: Collection[Any]
 ) -> dict[tuple[str, int], Any]:
-    """Return the values of the inputs of a program that become constants in the code."""
+    """Return the values of the inputs of a program that become constants in the code.
+
+    Keys are the array and the flat index of an input.
+
+    Args:
+        m: the Model.
+        whole: the program, traced with the inputs of open_entries.
+        graph: the graph for numbers that must not be simplified, see limbs.uneven.
+        symbolic: the numbers that stay inputs, see Tracing.
+    """
     read, kept = symbolic_entries(m, symbolic), uneven(m)
     found: dict[tuple[str, int], Any] = {}
     for array, place, _ in whole.inputs:

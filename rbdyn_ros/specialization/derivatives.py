@@ -92,7 +92,11 @@ def _slope(
     slopes: Slopes,
     partials: dict[int, tuple[Any, ...]],
 ) -> Any:
-    """Return the derivative of an operation from its operands' derivatives; 0 for a condition."""
+    """Return the derivative of an operation from its operands' derivatives; 0 for a condition.
+
+    `slopes` has the derivatives of earlier operations; `partials` collects the partial
+    derivatives, which all directions share.
+    """
     name = graph.operations[number][0]
     if name in CONDITIONS:
         return 0.0

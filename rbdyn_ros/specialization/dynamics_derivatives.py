@@ -180,9 +180,9 @@ def _euler(m: Any, d: Any) -> Objects:
 def _accelerations(m: Any, d: Any, step: Any, out: Objects) -> None:
     """Write qacc, and its derivatives by qpos, qvel and the applied forces, (3, nv, nv).
 
-    In a step, damping D is implicit: (M + step D) qacc = applied + passive - bias. This is the
-    equation of a robot without passive forces but with more armature, for which the applied forces
-    change by d passive - step dD qacc.
+    In a timestep of length `step` [s], damping D is implicit:
+    (M + step D) qacc = applied + passive - bias. This is the equation of a robot without passive
+    forces but with more armature, for which the applied forces change by d passive - step dD qacc.
     """
     graph, along = _graph(d), _along_state(m, d)
     uncompiled(integrate.smooth_stages)(m, d)

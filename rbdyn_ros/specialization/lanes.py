@@ -102,7 +102,7 @@ class LaneMemory:
         self.slots, self.width = slots, width
 
     def load(self, builder: ir.IRBuilder, given: Any, array: str, place: int) -> Any:
-        """Return the numbers that W robots have at a place of an array."""
+        """Return the numbers of W robots at a place of an array; given[0] is the memory."""
         start = (self.slots[array] + place) * self.width
         return load(builder, given[0], start, self.width)
 

@@ -78,8 +78,8 @@ class Tracing:
         branches = _Branches(self.graph)
         try:
             return branches.explore(run, [])
-        # in a user function, which may use all of Python, a symbol can cause errors of NumPy,
-        # Numba or Python
+        # user functions may use all of Python, so a symbol can cause errors of NumPy, Numba or
+        # Python
         except (TypeError, AttributeError, ValueError, ArithmeticError, NumbaError) as error:
             reason = " ".join(str(error).split())[:300]
             raise not_traceable(reason, self.what) from error

@@ -592,7 +592,7 @@ def test_the_controller_does_not_start_in_states_in_which_arm_controller_does_no
 
 
 def test_a_refused_mode_does_not_change_the_gains_of_the_present_mode(code):
-    """The gains stay those for the inertia when the present mode started."""
+    """The gains still belong to the inertia at the start of the present mode."""
     held, efforts = Arm(code.package.code.m).gravity_effort(BENT, np.empty(7)), []
     for asked in (False, True):
         native = CppArm(code, settings_of(gravity_damping=1e4), GateSettings())

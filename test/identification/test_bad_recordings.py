@@ -60,7 +60,7 @@ def test_a_gap_of_three_seconds_is_refused_with_its_times(truth):
     with refused(ParameterError, "gap") as caught:
         to_motion(Samples(given.names, *rows))
     assert "has no samples from 4.990 to 8.0" in str(caught.value)
-    assert "cut it there, or record again" in str(caught.value)
+    assert "cut the recording there, or record again" in str(caught.value)
 
 
 def test_results_from_two_recordings_of_different_rates_predict_each_other(truth):

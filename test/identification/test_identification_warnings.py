@@ -50,7 +50,7 @@ def assert_refused(found, *messages):
 
 def test_efforts_of_the_wrong_sign_prevent_a_patch(truth, good):
     found = identify(wrong(truth), changed(good, effort=-good.effort))
-    assert_refused(found, "'shoulder_lift_joint' (correlation -0.9", "other sign")
+    assert_refused(found, "'shoulder_lift_joint' (correlation -0.9", "opposite sign")
 
 
 def test_the_reason_names_the_joint_whose_effort_has_a_wrong_sign(truth, good):
@@ -68,7 +68,7 @@ def test_a_wrong_sign_of_one_encoder_prevents_a_patch(truth, good):
 
 def test_efforts_in_other_units_prevent_a_patch(truth, good):
     found = identify(wrong(truth), changed(good, effort=1e-3 * good.effort))
-    assert_refused(found, "a multiple of what the robot description needs", "elbow_joint", "mN m")
+    assert_refused(found, "a multiple of the efforts predicted", "elbow_joint", "mN m")
     with refused(ParameterError, "too-few-samples", "shoulder_lift_joint"):
         identify(wrong(truth), changed(good, effort=1e3 * good.effort))
 

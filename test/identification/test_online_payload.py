@@ -213,7 +213,7 @@ def test_states_that_are_not_taken_in_time_or_whose_time_goes_back_are_left_out(
     collected = StateBlocks(["a"], np.array([0]), 1)
     for k in range(cut.ROOM):
         collected.add(k * 1_000_000, np.zeros((3, 1)))
-    assert collected.take() is None  # new states have overwritten those of the block
+    assert collected.take() is None  # new states have overwritten the block
     collected.add(0, np.zeros((3, 1)))
     collected.add(0, np.zeros((3, 1)))
     assert collected.take() is None

@@ -171,7 +171,7 @@ def test_new_elements_are_indented():
 
 @pytest.mark.parametrize("namespace", ['xmlns="http://drake.mit.edu"', 'xmlns:y="http://y"'])
 def test_undeclared_and_default_namespaces_are_kept(namespace):
-    """Old URDFs use undeclared prefixes, and those of Drake have a default namespace."""
+    """Old URDFs use undeclared prefixes, and URDFs of Drake have a default namespace."""
     text = SMALL.replace('xmlns:x="http://x"', namespace)
     m = rb.load_urdf(text, strict=False)
     patched = patched_urdf(text, heavier(m, 4.0))

@@ -30,18 +30,18 @@ class Arm:
     """A stand-in for the recorder: an arm with states at 100 Hz, which follows sent motions.
 
     Args:
-        hears: function of the number of a message: whether the arm gets it.
+        receives: function of the number of a message that returns whether the arm receives it.
         fault: time after which the arm stops following [s].
     """
 
-    def __init__(self, hears=lambda _: True, fault=np.inf):
+    def __init__(self, receives=lambda _: True, fault=np.inf):
         self.stamp, self.start, self.position = 10**9, 0, np.zeros(2)
-        self.sent, self.hears, self.fault, self.judge = 0, hears, fault, str
+        self.sent, self.receives, self.fault, self.judge = 0, receives, fault, str
         self.names = ("a", "b")
 
     def send(self, times, rows):
         self.sent += 1
-        if self.hears(self.sent):
+        if self.receives(self.sent):
             self.plan = np.append(0.0, times), np.vstack([self.position, rows[0]])
             self.begun = self.stamp
 
@@ -68,13 +68,13 @@ def run(example, arm):
 def test_the_motion_of_an_arm_that_follows_is_recorded(example):
     assert run(example, Arm()) == ""
     # the first message is lost, because discovery is not complete
-    late = Arm(hears=lambda sent: sent > 1)
+    late = Arm(receives=lambda sent: sent > 1)
     assert run(example, late) == ""
     assert late.sent == 2
 
 
 def test_an_arm_that_does_not_start_is_noticed_halfway(example):
-    arm = Arm(hears=lambda _: False)
+    arm = Arm(receives=lambda _: False)
     assert "does not go to the start" in run(example, arm)
     # 0.7 rad at 0.2 rad/s take 3.5 s; the example checks after half of it and at the end
     assert 1e-9 * arm.stamp - 1.0 == pytest.approx(3.5, abs=0.1)

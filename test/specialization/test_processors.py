@@ -92,9 +92,9 @@ def instructions(text):
     return {kind for kind, pattern in kinds.items() if re.search(pattern, text)}
 
 
-#: For each processor, the registers and instructions in Numba's code, those in ours, and the
-#: vector width. A processor takes 10 s. znver3 is left out, because its row would equal that of
-#: x86-64-v3.
+#: For each processor, the registers and instructions in Numba's code and in our code, and the
+#: vector width. A processor takes 10 s. znver3 is left out, because its row would equal the row
+#: of x86-64-v3.
 EXPECTED = {
     "generic": (set(), set(), 2),
     "x86-64-v3": ({"ymm", "fma"}, {"ymm", "fma"}, 4),

@@ -12,7 +12,7 @@ from rbdyn_ros.checks.names import chosen
 from rbdyn_ros.checks.numbers import finite
 from rbdyn_ros.control.motion.paths import Path
 from rbdyn_ros.dynamics.configuration import motion_limits
-from rbdyn_ros.errors import Finding, ParameterError, bad_argument
+from rbdyn_ros.errors import Finding, ParameterError, bad_argument, counted
 from rbdyn_ros.model.declared.joints import JointClass
 from rbdyn_ros.model.model import Model, check_model
 
@@ -200,7 +200,8 @@ def _limits_of(m: Model, joints: Sequence[str] | None, n: int) -> Iterable[Limit
 
     names = chosen(names, m.jnt_names, "joint", why_not)
     if len(names) != n:
-        raise bad_argument("joints", f"the points have {n} columns for {len(names)} joints")
+        found = f"{counted(n, 'column')} for {counted(len(names), 'joint')}"
+        raise bad_argument("joints", f"the points have {found}; each joint needs one column")
     dofs = m.jnt_dofadr[[m.jnt_names.index(name) for name in names]]
     return [(names, row) for row in motion_limits(m)[:, dofs]]
 

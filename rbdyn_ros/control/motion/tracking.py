@@ -16,7 +16,7 @@ from rbdyn_ros.control.motion.handover import Departure, Piece, WayIn, sampled, 
 from rbdyn_ros.control.motion.paths import Path
 from rbdyn_ros.dynamics.entry import Entry
 from rbdyn_ros.engine.compiler.jit import Matrix, Vector
-from rbdyn_ros.errors import apart, refusal
+from rbdyn_ros.errors import apart, counted, refusal
 
 #: A path may exceed a velocity limit by the rounding error of its polynomials.
 ROUNDING = 1.0 + 1e-6
@@ -120,7 +120,8 @@ class PathTracker:
         """
         n, found = len(self.names), path.positions.shape[1]
         if found != n:
-            raise refusal(f"the path has {found} joints; {n} are controlled", "path")
+            text = f"the path has {counted(found, 'joint')}; the arm has {n} controlled"
+            raise refusal(text, "path")
         departure = self.departure(ahead)
         at = 0.0 if since is None else since + departure.ahead
         return way_into(path, departure, at, fastest)

@@ -10,7 +10,7 @@ from rbdyn_ros.description.checks.values import are_numbers
 from rbdyn_ros.description.parts.bounds import BOUNDS, within_or_unlimited
 from rbdyn_ros.description.parts.joint_types import JointSpec
 from rbdyn_ros.description.parts.types import Joint, Limit
-from rbdyn_ros.errors import apart, exactly, shown
+from rbdyn_ros.errors import apart, counted, exactly, shown
 
 LIMITED_TYPES = ("revolute", "prismatic")  # URDF requires a limit
 LIMIT = BOUNDS["limit"].high
@@ -67,7 +67,7 @@ def audit_limits(
     joint = _bounded(joint, at)
     count = len(spec.coordinates)
     if joint.limits and (count < 2 or len(joint.limits) != count):
-        given = f"a list of {len(joint.limits)} limits"
+        given = f"a list of {counted(len(joint.limits), 'limit')}"
         _wrong_limits(given, joint, spec, at)
         return joint.limit, joint.limits
     for limit in joint.limits:

@@ -20,7 +20,7 @@ from rbdyn_ros.description.parts.joint_types import JOINT_SPECS, JointSpec
 from rbdyn_ros.description.parts.types import Joint
 from rbdyn_ros.engine.compiler.jit import COMPILED, DISABLED, OPTIONS
 from rbdyn_ros.engine.joints.callbacks import SIGNATURE
-from rbdyn_ros.errors import Finding, ParameterError
+from rbdyn_ros.errors import Finding, ParameterError, counted
 from rbdyn_ros.model.declared.callbacks import (
     E_AT,
     JOINTS,
@@ -237,7 +237,7 @@ def _size(name: str, nv: object) -> int:
 def _units(name: str, nv: int, coordinates: object) -> tuple[str, ...]:
     units = _strings(coordinates)
     if units is None or len(units or ("rad",) * nv) != nv or not set(units) <= {"rad", "m"}:
-        needed = f"needs 'rad' or 'm' for each of its {nv} coordinates"
+        needed = f"has {counted(nv, 'coordinate')}; each needs 'rad' or 'm'"
         raise _refused(name, f"{needed}, got {coordinates!r}")
     return units or ("rad",) * nv
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Decide which numbers of a drive a recording shows."""
+"""Identify torque constant, rotor and friction of a drive, as far as a recording shows them."""
 
 from dataclasses import dataclass
 

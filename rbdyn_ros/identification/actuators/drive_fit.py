@@ -134,7 +134,8 @@ def _equations(
 ) -> tuple[Array, Array]:
     """Return columns (k, 5) and efforts (k,) of the equations.
 
-    The column of a known scale or rotor is zero.
+    `scale` is the torque per reported effort, and `rotor` the inertia of the rotor at the joint
+    [kg m^2 or kg]; None: unknown. The column of a known number is zero.
     """
     motion = drive.motion
     v, a, effort = motion.qvel[:, 0], motion.qacc[:, 0], motion.effort[:, 0]
@@ -151,7 +152,7 @@ def _of_speed(drive: DriveRecord, function: Callable[[Array], Array]) -> Array:
 
 
 def _rise(drive: DriveRecord, speed: float) -> Array:
-    """Return the column of Fs - Fc (k,)."""
+    """Return the column of Fs - Fc (k,) for a Stribeck speed [rad/s or m/s]."""
     return _of_speed(drive, lambda v: np.sign(v) * np.exp(-((v / speed) ** 2)))[drive.kept]
 
 
@@ -187,7 +188,12 @@ def _in_torques(
 ) -> DriveFit:
     """Return the drive in torques, from coefficients x of its efforts and their covariance C.
 
-    `rotor` and `speed` are None if unknown.
+    Args:
+        x: coefficients of the columns of _equations, and of RISE if `speed` is not None.
+        C: covariance of the coefficients.
+        rotor: known inertia of the rotor at the joint [kg m^2 or kg]; None: it is in x.
+        speed: Stribeck speed [rad/s or m/s]; None: it was not fitted.
+        unexplained: as in DriveFit.
     """
     share = float(x[SCALE]) or LEAST_SHARE
 

@@ -20,7 +20,7 @@ class DriveGains:
         gains: (n,) effort per current [N m/A or N/A].
         covariance: (n, n) covariance of the logarithms of the gains.
         messages: a sentence for every gain that the recording does not determine.
-        grave: the messages because of which masses from these gains must not go into a URDF.
+        grave: the messages that forbid writing masses from these gains into a URDF.
         weighed: whether one of two recordings has a weighed load.
     """
 

@@ -195,13 +195,13 @@ class _GainProblem:
     residuals: Callable[[Array], Residuals]
 
     def at(self, logs: Array) -> Equations:
-        """Return the equations with the gains of other logarithms, relative to the first gains."""
+        """Return the equations at gains of exp(logs) times the first gains; logs is (n,)."""
         R = self.eqs.R.copy()
         R[..., -1] *= np.exp(logs)[:, None]
         return replace(self.eqs, R=R)
 
     def prior_at(self, logs: Array) -> Prior:
-        """Return the prior with the gains of other logarithms, relative to the first gains."""
+        """Return the prior at gains of exp(logs) times the first gains; logs is (n,)."""
         sizes = np.exp(logs[self.columns])
         c = len(self.prior.positive)
         positive, scale = self.prior.positive * sizes[:c], self.prior.scale * sizes[c:]
@@ -213,7 +213,7 @@ class _GainProblem:
         return np.array([extra.column for extra in self.unknowns.extras], np.int64)
 
     def by_gain(self, x: Array, prior: Prior) -> Array:
-        """Return the derivatives of the prior's terms by the logarithms of gains."""
+        """Return the derivatives of the prior's terms at x by the logarithms of gains."""
         sized, c = len(self.columns), len(prior.positive)
         first = 16 * len(prior.bodies)
         rows = np.zeros((first + sized + len(prior.bodies), self.eqs.R.shape[1]))
@@ -222,7 +222,10 @@ class _GainProblem:
         return rows
 
     def noise(self, x: Array, logs: Array) -> Array:
-        """Return the standard deviations (n,) of the torques at a solution x with these gains."""
+        """Return the standard deviations (n,) of the torques at a solution x.
+
+        The gains are exp(logs) times the first gains.
+        """
         found = self.residuals(x)
         return noise(replace(found, measured=found.measured * np.exp(logs)), self.unknowns)
 
@@ -278,7 +281,10 @@ def _solved(problem: _GainProblem, tell: Progress) -> tuple[Array, Array, float]
 
 
 def _step(problem: _GainProblem, x: Array, sigma: Array, logs: Array) -> tuple[Array, Array]:
-    """Return the Gauss-Newton step of the logarithms (n,), and their covariance (n, n)."""
+    """Return the Gauss-Newton step of the logarithms (n,), and their covariance (n, n).
+
+    The step starts at the solution x and at `logs`; `sigma` (n,) is the noise of the torques.
+    """
     R = problem.at(logs).R / sigma[:, None, None]
     n, N = R.shape[1], len(x)
     predicted = R[..., :-1] @ x  # shape (parts, n, rows)

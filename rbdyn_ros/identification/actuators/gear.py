@@ -68,7 +68,10 @@ def transmitting(torque: Array) -> Bools:
 
 
 def _per_ratio(x: Array, C: Array, k: int, factor: float) -> estimate.Estimate:
-    """Return factor x[k] / x[0] with its deviation, or 0 and infinity if x[0] is 0."""
+    """Return factor x[k] / x[0] with its deviation, or 0 and infinity if x[0] is 0.
+
+    C is the covariance of x.
+    """
     if x[0] == 0.0:
         return estimate.Estimate(0.0, np.inf)
     gradient = np.zeros(len(x))

@@ -25,11 +25,11 @@ class StateBlocks:
 
     Args:
         names: names of the joints that are read (n).
-        dofs: (n,) their degrees of freedom.
+        dofs: (n,) degrees of freedom of these joints.
         nv: number of degrees of freedom of a state.
 
     Attributes:
-        lost: how often states were lost because the reader was too late or time went back.
+        lost: number of times that states were lost because the reader was late or time went back.
     """
 
     def __init__(self, names: Sequence[str], dofs: Ints, nv: int) -> None:

@@ -13,7 +13,7 @@ from rbdyn_ros.checks.audit import Audit
 from rbdyn_ros.description.yaml_files import kinds
 from rbdyn_ros.description.yaml_files.dialect import Dialect
 from rbdyn_ros.description.yaml_files.tables import Given, Key, table
-from rbdyn_ros.errors import ParameterError, did_you_mean, quote
+from rbdyn_ros.errors import ParameterError, counted, did_you_mean, quote
 from rbdyn_ros.identification.data.samples import Samples, checked_samples
 from rbdyn_ros.recording.bags import existing, recording_error
 
@@ -49,7 +49,7 @@ DIALECT = Dialect(
         one=("efforts", "currents"),
     ),
 )
-#: Keys that have no effect next to the other key of the pair.
+#: Keys that have no effect if the file also has the second key of the pair.
 _WITHOUT_EFFECT = {
     "rate": "time",
     "time_unit": "rate",
@@ -92,7 +92,8 @@ def read_by_columns(
         if found.shape == (n, p) and n != p:
             found = found.T
         if found.shape != (p, n):
-            text = f"{key} has the shape {found.shape}; expected {p} samples of {n} joints"
+            size = f"{counted(p, 'sample')} of {counted(n, 'joint')}"
+            text = f"{key} has the shape {found.shape}; expected {size}"
             raise recording_error("wrong-shape", text, str(path))
         return found
 
@@ -106,8 +107,8 @@ def read_by_columns(
     if "currents" in given and not raw:
         if "drive_gains" not in given:
             text = (
-                "the columns file has currents but no drive_gains; add them, or let "
-                "rbdyn identify --current find them"
+                "the columns file has currents but no drive_gains; add drive_gains, or "
+                "let rbdyn identify --current find them"
             )
             raise recording_error("no-drive-gains", text, str(path))
         effort = _each(given, "drive_gains", n, path) * effort
@@ -137,7 +138,7 @@ def _check(given: Given) -> None:
     for key in ("joints", "positions", "velocities", "efforts", "currents"):
         values = given.get(key, ())
         if not isinstance(values, str) and len(set(values)) < len(values):
-            given.error("bad-value", key, f"{key} of the columns file has an entry twice")
+            given.error("bad-value", key, f"{key} of the columns file repeats an entry")
     for key in ("position_signs", "effort_signs"):
         wrong = [sign for sign in given.get(key, ()) if abs(sign) != 1.0]
         if wrong:
@@ -204,8 +205,8 @@ def _table(path: Path) -> Array:
 def _found(arrays: dict[str, Array], place: Any, n: int, path: Path, key: str) -> Array:
     """Return the array (a, b) or the columns (p, n) that the key of a columns file names.
 
-    `place` is the value of the key: columns, a first column, or the name of an array. Raise
-    ParameterError if they do not exist.
+    `place` is the value of the key: columns, a first column, or the name of an array. `n` is the
+    number of joints. Raise ParameterError if the columns or the array do not exist.
     """
     if not isinstance(place, str):
         columns = [int(k) for k in place]
@@ -256,6 +257,7 @@ def _each(given: Given, key: str, n: int, path: Path) -> Array:
     """Return a number per joint, or 1 without the key; raise ParameterError for a wrong count."""
     values = np.asarray(given.get(key, np.ones(n)), np.float64).reshape(-1)
     if len(values) != n:
-        text = f"{key} of the columns file has {len(values)} numbers for {n} joints"
+        found = f"{counted(len(values), 'number')} for {counted(n, 'joint')}"
+        text = f"{key} of the columns file has {found}; each joint needs one number"
         raise recording_error("wrong-count", text, str(path))
     return values

@@ -182,7 +182,10 @@ def _header(path: Path) -> list[str]:
 
 
 def _first_row(file: TextIO) -> tuple[list[str], str]:
-    """Return the columns of the header and its text; a quoted name may contain line breaks."""
+    """Return the column names of the header, and the text of the header.
+
+    A quoted name may contain line breaks.
+    """
     read: list[str] = []
 
     def lines() -> Iterator[str]:

@@ -11,7 +11,7 @@ from rbdyn_ros.arrays import Array, Bools, Ints
 from rbdyn_ros.checks.names import chosen
 from rbdyn_ros.checks.numbers import Shape, finite
 from rbdyn_ros.control.arm.arm import check_arm
-from rbdyn_ros.errors import Finding, ModelError, ParameterError, did_you_mean, quote
+from rbdyn_ros.errors import Finding, ModelError, ParameterError, counted, did_you_mean, quote
 from rbdyn_ros.model.model import Model
 
 #: Code of the findings about a motion.
@@ -58,7 +58,9 @@ class Motion:
         object.__setattr__(self, "names", _names(self.names))
         time = _rows("time", self.time, (None,))
         if len(time) < 2:
-            raise _motion_error(f"a motion has {len(time)} samples; it needs at least 2")
+            raise _motion_error(
+                f"a motion has {counted(len(time), 'sample')}; it needs at least 2"
+            )
         late = np.flatnonzero(np.diff(time) <= 0.0)
         if len(late):
             i = int(late[0])

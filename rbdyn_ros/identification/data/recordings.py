@@ -136,10 +136,18 @@ def _at(
     topic: str,
     what: str,
 ) -> tuple[NDArray[np.bool_], Array]:
-    """Return which stamps are within another topic's time, and its columns (p, k) at them.
+    """Interpolate the columns of another topic at the stamps of the states.
 
-    `other` are the stamps of that topic, and `what` are its columns, for messages. Raise
-    ParameterError if no stamp is within that time, or if the columns have a gap.
+    Return a mask of the stamps that the other topic covers, and the columns (p, k) at these
+    stamps. Raise ParameterError if the other topic covers no stamp, or if its columns have a gap.
+
+    Args:
+        stamps: stamps of the states [ns].
+        other: stamps of the other topic [ns].
+        columns: columns of the other topic; NaN where missing.
+        source: name of the recording, for messages.
+        topic: name of the other topic, for messages.
+        what: kind of the columns, for messages.
     """
     whole = np.isfinite(columns).all(axis=1) & (columns.shape[1] > 0)
     stamps_there, columns = other[whole], columns[whole]
@@ -169,7 +177,7 @@ def _rows(
     stamps: list[int] = []
     rows: list[Array] = []
     columns: dict[tuple[str, ...], list[int]] = {}
-    strangers: set[str] = set()
+    unknown: set[str] = set()
     for message in _messages(path, topic):
         given = tuple(message.name)
         for name in beside.keys() & set(given):
@@ -177,7 +185,7 @@ def _rows(
         if given not in columns:
             columns[given] = [given.index(name) if name in given else -1 for name in names]
         if max(columns[given], default=-1) < 0:
-            strangers.update(given)
+            unknown.update(given)
             continue
         stamps.append(nanoseconds(message.header.stamp))
         fields = (message.position, message.velocity, message.effort)
@@ -186,7 +194,7 @@ def _rows(
             text = f"'{topic}' has more than {MOST_SAMPLES} samples"
             raise recording_error("large-recording", text, str(path))
     if not rows:
-        raise _no_samples(path, names, topic, strangers)
+        raise _no_samples(path, names, topic, unknown)
     if not any(stamps):
         raise recording_error("no-stamps", f"the messages of '{topic}' have no stamps", str(path))
     return np.array(stamps, np.int64), np.array(rows)
@@ -197,16 +205,16 @@ def _picked(values: Array, columns: Sequence[int]) -> list[float]:
     return [float(values[k]) if 0 <= k < last else np.nan for k in columns]
 
 
-def _no_samples(path: Path, names: Sequence[str], topic: str, strangers: set[str]) -> Exception:
-    if not strangers:
+def _no_samples(path: Path, names: Sequence[str], topic: str, unknown: set[str]) -> Exception:
+    if not unknown:
         return recording_error(
             "empty-recording", f"the recording has no messages of '{topic}'", str(path)
         )
     first = next(iter(names), "")
-    shown = ", ".join(quote(name) for name in sorted(strangers)[:SHOWN])
+    shown = ", ".join(quote(name) for name in sorted(unknown)[:SHOWN])
     text = (
         f"no message of '{topic}' names a joint of the robot, such as {quote(first)}"
-        f"{did_you_mean(first, sorted(strangers))}; they name {shown}"
+        f"{did_you_mean(first, sorted(unknown))}; they name {shown}"
     )
     return recording_error("other-joints", text, str(path))
 

@@ -127,7 +127,8 @@ def check_gaps(time: Array, lacking: str, source: str = "") -> None:
     k = int(np.argmax(steps))
     if steps[k] > max(LONGEST_GAP[0] * float(np.median(steps)), LONGEST_GAP[1]):
         text = (
-            f"{lacking} from {time[k]:.3f} to {time[k + 1]:.3f} s; cut it there, or record again"
+            f"{lacking} from {time[k]:.3f} to {time[k + 1]:.3f} s; cut the recording there, or "
+            "record again"
         )
         raise recording_error("gap", text, source)
 

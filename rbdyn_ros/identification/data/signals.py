@@ -134,7 +134,7 @@ def to_motion(
 def without_repeats(samples: Samples) -> tuple[Samples, str]:
     """Return samples without rows that repeat the previous row, and a note about them.
 
-    A recorder that polls a driver writes the same message twice if it comes late. Efforts of a
+    A recorder that polls a driver writes a message twice if the next message is late. Efforts of a
     moving arm never repeat exactly. Positions then seem to stop for one period, which looks like
     a jerk. If the next step is as long as the steps next to it, the recorder's clock went on while
     the motion did not, so the period is taken out of the time too.
@@ -168,7 +168,7 @@ def without_repeats(samples: Samples) -> tuple[Samples, str]:
 
 
 def _bend(time: Array, qpos: Array, places: Ints) -> float:
-    """Return the mean change of speed at the samples `places`, relative to the samples beside.
+    """Return the mean change of speed at the samples `places`, relative to their neighbours.
 
     Return infinity if the times do not increase, and 0 without usable samples.
     """
@@ -322,11 +322,11 @@ def _derivative(rows: Array, period: float, order: int) -> Array:
 def _better(
     noise_q: Array, noise_v: Array, qd: Array, v: Array, cutoff: float, period: float
 ) -> NDArray[np.bool_]:
-    """Return for which joints measured velocities are better than differentiated positions.
+    """Return a mask of the joints whose measured velocities are better than derived velocities.
 
     `noise_q` and `noise_v` are the noise of positions and velocities, `qd` the differentiated and
     `v` the measured velocities. Differentiation amplifies white noise below the cutoff f by 2 pi f
-    / sqrt(3). The two may differ by the noise that passes the filter.
+    / sqrt(3). The two velocities may differ by the noise that passes the filter.
     """
     derived = 2.0 * np.pi * cutoff / np.sqrt(3.0) * noise_q.std(axis=0)
     left = derived * np.sqrt(2.0 * cutoff * period)

@@ -167,8 +167,8 @@ def _gains(path: Path, log: Log, gains: Sequence[float] | None) -> Array:
     if gains is None:
         text = (
             f"this log of {log.name} has currents but no torques; give --drive-gains, the torque "
-            f"of each of the {count} joints by current [N m/A], or let rbdyn identify --current "
-            "find them"
+            f"per current of each of the {count} joints [N m/A], or let rbdyn identify --current "
+            "find the gains"
         )
         raise recording_error("no-drive-gains", text, str(path))
     if len(gains) != count:

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Plain least squares with the same regressor, as a baseline for an identified robot.
 
-Without prior and constraints it predicts about as well as any rigid bodies with this friction can.
+Without prior and constraints, least squares predict about as well as any rigid bodies with this
+friction can.
 """
 
 from collections.abc import Sequence

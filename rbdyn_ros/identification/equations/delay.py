@@ -72,9 +72,9 @@ def without_delay(
 def _basis(
     m: Model, motion: Motion, smoothing: float, rest: ArrayLike | None, rows: Ints
 ) -> Array:
-    """Return an orthonormal basis (k, n, r) of the efforts that the Model can make in k rows.
+    """Return an orthonormal basis (k, n, r) of the efforts that the Model can explain.
 
-    `rows` are the indices of these samples.
+    `rows` (k,) are the indices of the samples.
     """
     dofs = dofs_of(m, motion)
     where, n = resting(m, rest), len(dofs)
@@ -98,7 +98,10 @@ def _basis(
 
 
 def _step(Q: Array, motion: Motion, rows: Ints) -> tuple[float, float]:
-    """Return a delay and its standard deviation [s], from some rows; Q is their basis."""
+    """Return the delay of the efforts and its standard deviation [s], from the samples `rows`.
+
+    Q is the basis of these samples, see _basis.
+    """
     kept = np.ones(motion.effort.shape, bool) if motion.kept is None else motion.kept
     size = np.abs(motion.effort).max(axis=0)
     size = np.where(size > 0.0, size, 1.0)
@@ -126,7 +129,7 @@ def _beyond(Q: Array, rows: Array) -> Array:
 
 
 def moved_efforts(motion: Motion, delay: float) -> Motion:
-    """Return a motion whose efforts are those measured `delay` [s] later."""
+    """Return a motion with the efforts that were measured `delay` [s] later."""
     if delay == 0.0:
         return motion
     later = motion.time + delay

@@ -140,7 +140,7 @@ def _tried(
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FitOfMotion:
-    """A motion and the values that are known in advance; the arguments are those of identify."""
+    """A motion and the values that are known in advance; the arguments are as for identify."""
 
     m: Model
     motion: Motion
@@ -253,10 +253,11 @@ class _Fit:
         coulomb = replace(friction, stribeck=np.zeros(m.nv))
         return validate(plain, coulomb, u.motion, rest=u.rest)
 
-    def _heard(self, base: BaseParameters, after: Residuals) -> Array:
-        """Return the effect of each base parameter's prior spread on the efforts, (b,).
+    def _effects(self, base: BaseParameters, after: Residuals) -> Array:
+        """Return the effect (b,) of each base parameter on the efforts, relative to their noise.
 
-        It is the largest ratio of the RMS effort at a joint to the noise of that joint.
+        The parameter changes by its prior standard deviation. The effect is the largest ratio of
+        the RMS change of effort at a joint to the RMS of the residuals `after` at this joint.
         """
         effects = self.eqs.effects()[:, base.columns] * spread(base, self.prior)
         ratios: Array = (
@@ -265,7 +266,11 @@ class _Fit:
         return ratios
 
     def result(self, x: Array, sigma: Array, strength: float) -> Identification:
-        """Return a solution with standard deviations and warnings about weak parameters."""
+        """Return a solution with standard deviations and warnings about weak parameters.
+
+        `sigma` (n,) is the standard deviation of the samples of each joint, and `strength` the
+        weight of the prior.
+        """
         m, friction, offset = self.robot(x)
         u, size = self.unknowns, self.prior.bodies.size
         base = base_parameters(u.m, u.dofs, rest=u.rest)
@@ -303,7 +308,7 @@ class _Fit:
             ),
             warnings=tuple(
                 parameter_warnings(
-                    base, std[: base.rank], self.prior, number, self._heard(base, after), after
+                    base, std[: base.rank], self.prior, number, self._effects(base, after), after
                 )
             ),
         )

@@ -73,7 +73,7 @@ def change_of_frame(R: Array, p: Array) -> Array:
 
 
 def bodies_of(x: Array) -> tuple[Array, Array, Array]:
-    """Return masses (k,), centres of mass (k, 3) and central inertias (k, 3, 3) of (k, 10)."""
+    """Return masses (k,), centres (k, 3) and central inertias (k, 3, 3) of parameters (k, 10)."""
     J = pseudo_inertia(x)
     mass = J[:, 3, 3]
     com = J[:, :3, 3] / mass[:, None]

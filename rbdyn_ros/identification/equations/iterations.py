@@ -65,7 +65,8 @@ def noise(residuals: Residuals, unknowns: Unknowns) -> Array:
 def deviations(A: Array, rank: int) -> tuple[Array, float]:
     """Return standard deviations of the unknowns of A, infinite where A does not determine them.
 
-    Also return the condition number of the first `rank` columns, scaled to length 1.
+    Also return the condition number of the first `rank` columns, scaled to length 1. The rows of A
+    are in units of a standard deviation.
     """
     lengths = np.linalg.norm(A, axis=0)
     scaled = A / np.where(lengths > 0.0, lengths, 1.0)

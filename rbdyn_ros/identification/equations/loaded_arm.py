@@ -65,13 +65,13 @@ def identify_with_payload(
 ) -> LoadedArm:
     """Identify an arm and its payload together, from motions without and with the payload.
 
-    The terms are those that improve the fit of the motion without the payload.
+    The result has the terms that improve the fit of the motion without the payload.
 
     Args:
         m: the description of the arm, the prior.
         motion: motion without the payload.
         loaded: motion of the same joints with the payload.
-        link: name or number of the link that carries it.
+        link: name or number of the link that carries the payload.
         smoothing: see identify.
         rest: see identify.
         progress: see identify.

@@ -200,7 +200,7 @@ class OnlinePayload:
         self._place, self._interrupted = motion.qpos[-1].copy(), False
 
     def _block(self, motion: Motion, qpos: Array) -> Array:
-        """Return the rows [A b] (p, n, 13) of a motion."""
+        """Return the rows [A b] (p, n, 13) of a motion; qpos (nv,) as in update."""
         m, dofs = self._m, self._dofs
         known = validate(m, Friction.of(m.nv), motion, rest=qpos).predicted
         rows = of_dofs(m, dofs, motion.qpos, qpos)
@@ -218,7 +218,7 @@ class OnlinePayload:
     def _fold(self, i: int, rows: Array, slides: Bools) -> None:
         """Add the rows (p, 13) of a joint in the order of time: to its factor, or to its rest.
 
-        `slides` (p,) says where the joint moves.
+        `i` is the number of the joint; `slides` (p,) marks the rows in which the joint moves.
         """
         self._add(i, rows[slides])
         ends = [0, *(np.flatnonzero(np.diff(slides)) + 1).tolist(), len(rows)]
@@ -279,7 +279,10 @@ class OnlinePayload:
         return np.asarray(np.maximum(EXACT * self._largest, NO_EFFORT))
 
     def _stiction(self, x: Array, sigma: Array) -> Array:
-        """Return the standard deviations (n,) of the efforts of joints at rest."""
+        """Return the standard deviations (n,) of the efforts of joints at rest, at a solution x.
+
+        `sigma` (n,) are the standard deviations while the joints move.
+        """
         return np.asarray(np.hypot(max(1.0, float(x[BODY])) * self._dry, sigma))
 
     def _noise(self, eqs: Equations, x: Array) -> Array:

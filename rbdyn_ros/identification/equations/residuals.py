@@ -55,7 +55,7 @@ class Residuals:
 
     @property
     def share_of_peak(self) -> Array:
-        """The RMS as a fraction of the largest measured effort (n,), or NaN if that is 0."""
+        """The RMS as a fraction of the largest measured effort (n,); NaN if all efforts are 0."""
         peak = np.abs(self.measured).max(axis=0)
         return self.rms / np.where(peak > 0.0, peak, np.nan)
 
@@ -124,7 +124,7 @@ def validate(
 def linearised(m: Model, motion: Motion, rest: ArrayLike | None = None) -> Linearised:
     """Return the efforts of bodies and rotors, and their change by a tilt of gravity.
 
-    Efforts are linear in gravity, so a difference is exact. Arguments and errors are those of
+    Efforts are linear in gravity, so a difference is exact. Arguments and errors are as for
     validate.
     """
     none = Friction.of(m.nv)

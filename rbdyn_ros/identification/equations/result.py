@@ -41,7 +41,7 @@ class Identification:
         held: efforts predicted without the identified rotors and offsets and without Stribeck
             friction, which a URDF cannot hold; None if none of them was identified.
         warnings: messages about the recording and the result.
-        grave: warnings because of which the robot description must not be patched.
+        grave: warnings that forbid patching the robot description.
         terms: terms that were tried on held-out parts of the motion.
         black_box: least squares without physical constraints, for comparison; None: it was not
             computed.

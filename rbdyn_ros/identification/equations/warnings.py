@@ -94,7 +94,7 @@ def parameter_warnings(
     std: Array,
     prior: Prior,
     condition: float,
-    heard: Array,
+    effects: Array,
     after: Residuals,
 ) -> list[str]:
     """Return warnings about base parameters that stay near the prior.
@@ -104,7 +104,7 @@ def parameter_warnings(
         std: (b,) their standard deviations from the motion alone.
         prior: the prior of the base parameters.
         condition: condition number of the motion.
-        heard: (b,) effort that the prior spread of a parameter causes, relative to the noise.
+        effects: (b,) effort that the prior spread of a parameter causes, relative to the noise.
         after: residuals of the result, which are the noise.
     """
     found = []
@@ -114,7 +114,7 @@ def parameter_warnings(
             "better motion moves all joints at once, far and in both directions"
         )
     hidden = std > spread(base, prior)
-    small, mixed = hidden & (heard < 1.0), hidden & (heard >= 1.0)
+    small, mixed = hidden & (effects < 1.0), hidden & (effects >= 1.0)
     if small.any():
         noise = ", ".join(
             f"{name} {rms:.2g}" for name, rms in zip(after.names, after.rms, strict=True)
@@ -236,8 +236,8 @@ def _of_signs(before: Residuals) -> str:
         return ""
     names = [f"{quote(before.names[i])} (correlation {alike[i]:.2f})" for i in wrong]
     return (
-        f"the efforts of {_listed(names)} are the opposite of what the robot description needs: "
-        "the effort or the encoder of the joint has the other sign. Set effort_signs or "
+        f"the efforts of {_listed(names)} have the opposite sign of the efforts predicted from "
+        "the robot description: the effort or the encoder is inverted. Set effort_signs or "
         "position_signs in a columns file, or correct the joint's axis"
     )
 
@@ -251,7 +251,8 @@ def _of_units(before: Residuals) -> str:
         return ""
     names = [f"{quote(before.names[i])} (by {slopes[i]:.3g})" for i in wrong]
     return (
-        f"the efforts are a multiple of what the robot description needs, at {_listed(names)}: "
+        f"the efforts of {_listed(names)} are a multiple of the efforts predicted from the robot "
+        "description: "
         "are they in mN m, or currents? Set effort_unit or drive_gains in a columns file"
     )
 

@@ -18,7 +18,7 @@ from rbdyn_ros.model.model import Model
 DEFAULT_SPEED = 1.0
 #: Distance of joints from their position limits [rad or m], and its largest fraction of the range.
 INSET, INSET_SHARE = 0.05, 0.05
-#: Least reach [rad or m] and acceleration limit.
+#: Least reach [rad or m], and least acceleration limit [rad/s^2 or m/s^2].
 LEAST = 1e-3
 
 
@@ -70,7 +70,7 @@ def bounds_of(
     acceleration_limits: ArrayLike | None,
     effort_share: float,
 ) -> Bounds:
-    """Return the bounds of the joints with these dofs; the arguments are those of excite.
+    """Return the bounds of the joints with these dofs; the arguments are as for excite.
 
     Raises:
         ParameterError: an argument is not allowed, or leaves a joint no room.

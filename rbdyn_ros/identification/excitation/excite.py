@@ -66,8 +66,7 @@ class Excitation:
             with the earlier motion, if one was given.
         effort_share: largest effort of each joint as a fraction of its limit, by the model and
             without friction.
-        box: (2, 3) least and largest coordinates of the origins of links [m]. Collisions are not
-            checked.
+        box: (2, 3) least and largest coordinates of the origins of links [m].
     """
 
     names: tuple[str, ...]
@@ -114,7 +113,7 @@ class Excitation:
     def write(self, path: str | os.PathLike[str], rate: float = 50.0) -> None:
         """Write a CSV file: time, then position, velocity and acceleration of each joint.
 
-        The file contains all joints of the robot, also those at rest.
+        The file contains all joints of the robot, also the joints at rest.
 
         Raises:
             ParameterError: the file cannot be written; an existing file is kept.

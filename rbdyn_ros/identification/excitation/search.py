@@ -161,7 +161,9 @@ class Search:
         return np.asarray(np.linalg.qr(found / np.sqrt(len(rows)), mode="r"), np.float64)
 
     def clear_of(self, coefficients: Array, check: Check, rate: float) -> Array:
-        """Return a motion, scaled down around its centre until a check accepts its path.
+        """Return coefficients, scaled down until a check accepts the path of the motion.
+
+        The path has `rate` points per second.
 
         Raises:
             RbdynError: the check refuses even LEAST_SHARE of the motion.
@@ -181,7 +183,7 @@ class Search:
                 return share * coefficients
 
     def within_efforts(self, coefficients: Array) -> Array:
-        """Return a motion, scaled down around its centre until it meets the effort bounds."""
+        """Return coefficients, scaled down until the motion meets the effort bounds."""
         d, shrink = make_data(self.m), 1.0
         while True:
             rows = of_robot(self.bounds, self.fine @ (shrink * coefficients))

@@ -32,7 +32,7 @@ def draw_efforts(
     """
     target = output_path(path, "a picture", SUFFIXES)
     if before.names != after.names or before.measured.shape != after.measured.shape:
-        text = "the residuals belong to different motions; pass two of the same motion"
+        text = "the residuals belong to different motions; pass residuals of one motion"
         raise ParameterError(Finding("bad-residuals", text))
     n = len(after.names)
     figure = new_figure(WIDTH, ROW * n + 0.8, DPI)

@@ -97,7 +97,8 @@ def _window(
 ) -> tuple[Array, Array]:
     """Return times (p,) and simulated positions (p, nv) of a window; NaN after divergence.
 
-    `qvel` are the velocities of the recording.
+    The window begins at the time `start` and has the length `length` [s]. `qvel` are the
+    velocities of the recording.
     """
     h = m.opt.timestep
     time = start + h * np.arange(1, round(length / h) + 1)

@@ -101,11 +101,11 @@ def report_dict(
 
 
 def payload_text(found: PayloadEstimate, by_joint: Array | None = None) -> str:
-    """Return a payload, the residuals without and with it, and the warnings.
+    """Return a payload, the residuals without and with the payload, and the warnings.
 
     Args:
         found: the payload.
-        by_joint: (n,) masses by joint, as in LoadedArm.
+        by_joint: (n,) masses by joint, as in LoadedArm; None: not identified.
     """
     lines = [
         f"payload at link '{found.link}'",
@@ -122,7 +122,7 @@ def payload_text(found: PayloadEstimate, by_joint: Array | None = None) -> str:
             "  if one mass differs, the drive gain of its joint is wrong;\n"
             "  if all masses are wrong by the same factor, all drive gains are wrong"
         )
-    table = _residual_table("efforts without and with it", found.before, found.after)
+    table = _residual_table("efforts without and with payload", found.before, found.after)
     parts = [lines, table, *_warnings(found.warnings)]
     return "\n\n".join("\n".join(part) for part in parts) + "\n"
 
@@ -130,7 +130,7 @@ def payload_text(found: PayloadEstimate, by_joint: Array | None = None) -> str:
 def payload_dict(found: PayloadEstimate, by_joint: Array | None = None) -> dict[str, Any]:
     """Return the report of a payload as numbers for JSON.
 
-    The arguments are those of payload_text.
+    The arguments are as for payload_text.
     """
     names = found.after.names
     masses = [] if by_joint is None else map(finite_or_none, by_joint)

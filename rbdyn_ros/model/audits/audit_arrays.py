@@ -16,7 +16,7 @@ import numpy as np
 
 from rbdyn_ros.arrays import Arrays, NamedArrays
 from rbdyn_ros.checks.audit import Audit
-from rbdyn_ros.errors import ModelError, did_you_mean, listing, quote, shown
+from rbdyn_ros.errors import ModelError, counted, did_you_mean, listing, quote, shown
 from rbdyn_ros.model.audits.audit_geoms import audit_geom_arrays, audit_geom_lists, wrong_array
 from rbdyn_ros.model.audits.number_rules import descending, limit_ranges, wrong_numbers
 from rbdyn_ros.model.declared.actuators import no_actuators, wrong_actuators
@@ -197,7 +197,7 @@ def _audit_shapes(arrays: NamedArrays, names: Names, audit: Audit) -> dict[str, 
         audit.error("bad-shape", "the sizes", None, "every body except the world has one joint")
     for name, size in NAME_DIMS.items():
         if len(names[name]) != sizes[size]:
-            message = f"it has {len(names[name])} names, not {sizes[size]}"
+            message = f"it has {counted(len(names[name]), 'name')}, not {sizes[size]}"
             audit.error("bad-shape", name, None, message)
     return sizes
 

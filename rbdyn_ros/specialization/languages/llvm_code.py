@@ -69,7 +69,7 @@ class Module:
         return "\n".join([*own, *needed, sincos_text(self.lanes)])
 
     def declared(self, name: str, number: ir.Type, operands: int) -> Any:
-        """Return a function of numbers that another module defines."""
+        """Return a function that another module defines, with `operands` arguments of one type."""
         kind = ir.FunctionType(number, [number] * operands)
         return self.ir.globals.get(name) or ir.Function(self.ir, kind, name)
 

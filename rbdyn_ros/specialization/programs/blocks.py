@@ -238,11 +238,11 @@ class _Slots:
         self._ends: dict[int, list[tuple[int, int]]] = {}
 
     def rows(self, number: int) -> int:
-        """Allocate adjacent new slots in whole rows; return the first."""
+        """Allocate `number` adjacent new slots, in whole rows; return the first slot."""
         return self._new(-(-number // self.together) * self.together)
 
     def take(self, n: int, number: int, end: int) -> None:
-        """Allocate slots for an operation until its last use."""
+        """Allocate `number` slots for the operation n until its last use, in the block `end`."""
         free = self._free.get(number)
         self.of[n] = free.pop() if free else self._new(number)
         self._ends.setdefault(end, []).append((number, self.of[n]))

@@ -8,7 +8,7 @@ import numpy as np
 
 from rbdyn_ros.description.yaml_files.kinds import ValuePlace
 from rbdyn_ros.description.yaml_files.tables import Given
-from rbdyn_ros.errors import quote
+from rbdyn_ros.errors import counted, quote
 from rbdyn_ros.model.model import Model
 from rbdyn_ros.trials.files.keys import BAND
 from rbdyn_ros.trials.files.values import is_known, read_code
@@ -41,8 +41,8 @@ def _waypoints(given: Given) -> Waypoints | None:
     times, positions = given["times"], given["positions"]
     if len(times) != len(positions) or not times or (np.diff(times) <= 0.0).any():
         message = (
-            f"it has {len(times)} times and {len(positions)} positions; allowed are equal "
-            "numbers of both, and increasing times"
+            f"it has {counted(len(times), 'time')} and {counted(len(positions), 'position')}; "
+            "allowed are equal numbers of both, and increasing times"
         )
         given.error("bad-motion", "", message)
         return None
