@@ -249,8 +249,9 @@ class PositionController(Controller):
         k = int(off.argmax())
         if tolerance > 0.0 and off[k] > tolerance:
             away, most = apart(off[k], tolerance, digits=4)
-            text = f"joint '{self.names[k]}' is {away} from the position sent"
-            self._trip(Fault("tracking", f"{text}; tracking_tolerance is {most}"))
+            unit = self.gate.limits.units[k]
+            text = f"joint '{self.names[k]}' is {away} {unit} from the position sent"
+            self._trip(Fault("tracking", f"{text}; tracking_tolerance is {most} {unit}"))
         self._judge_target(0.0)
 
     # after a fault

@@ -131,11 +131,11 @@ TABLE = {
     ),
     "position": (
         lambda: sent({"qpos": at(2, 4.0)}),
-        *("position", "brake", f"{ELBOW} is at 4; -3.14159 and 3.14159; Check the encoder"),
+        *("position", "brake", f"{ELBOW} is at 4 rad; -3.14159 and 3.14159 rad; the encoder"),
     ),
     "overspeed": (
         lambda: sent({"qvel": at(2, 4.0, ZERO)}),
-        *("velocity", "brake", f"{ELBOW} moves at 4; limit is 3.15; Check the gains"),
+        *("velocity", "brake", f"{ELBOW} moves at 4 rad/s; limit is 3.15 rad/s; Check the gains"),
     ),
     "barely too fast": (
         lambda: sent({"qvel": at(2, -ur5_limits().velocity[2] * (1.0 + 1e-9), ZERO)}),
@@ -143,7 +143,11 @@ TABLE = {
     ),
     "moved": (
         lambda: sent({}, {"qpos": at(2, 2.0)}),
-        *("velocity", "blind", f"{ELBOW} moved by 0.9 in 0.001; limit is 3.15; order of joints"),
+        *(
+            "velocity",
+            "blind",
+            f"{ELBOW} moved by 0.9 rad in 0.001; limit is 3.15; order of joints",
+        ),
     ),
     "unlike": (
         lambda: sent({}, {"qvel": at(2, 0.45, ZERO)}),
@@ -151,7 +155,7 @@ TABLE = {
     ),
     "acceleration": (
         lambda: sent({}, {"qvel": at(2, 0.4, ZERO)}, of=limited(acceleration=40.0)),
-        *("acceleration", "brake", f"{ELBOW}; to 0.4; acceleration_limit is 40; Check the"),
+        *("acceleration", "brake", f"{ELBOW}; to 0.4; acceleration_limit is 40 rad/s^2; Check"),
     ),
     "gain": (
         gaining,
@@ -159,7 +163,7 @@ TABLE = {
     ),
     "power": (
         too_strong,
-        *("power", "brake", f"{ELBOW} works with 25 W; 50 at velocity 0.5; 20 W; the payload"),
+        *("power", "brake", f"{ELBOW} works with 25 W; 50 N m at velocity 0.5 rad/s; 20 W"),
     ),
     "frozen": (
         stuck,
@@ -171,7 +175,11 @@ TABLE = {
     ),
     "tracking": (
         off_target,
-        *("tracking", "brake", f"{ELBOW} is 0.25 from; tracking_tolerance is 0.2; Check what"),
+        *(
+            "tracking",
+            "brake",
+            f"{ELBOW} is 0.25 rad from; tracking_tolerance is 0.2 rad; Check what",
+        ),
     ),
     "target": (
         no_new_target,

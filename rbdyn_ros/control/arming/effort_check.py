@@ -148,9 +148,10 @@ def check_holdable(arm: Arm, limits: Limits, qpos: Array) -> None:
     needed = arm.gravity_effort(qpos, np.empty(arm.m.nv))[limits.dofs]
     for k in np.flatnonzero(~(np.abs(needed) <= limits.effort))[:1]:
         effort, most, _ = apart(needed[k], limits.effort[k], -limits.effort[k], digits=4)
+        unit = "N" if limits.units[k] == "m" else "N m"
         message = (
-            f"joint '{limits.names[k]}' would need {effort} to hold the arm where it is; "
-            f"its effort limit is {most}"
+            f"joint '{limits.names[k]}' would need {effort} {unit} to hold the arm where it is; "
+            f"its effort limit is {most} {unit}"
         )
         raise refusal(message, "too-heavy", limits.names[k])
 

@@ -62,10 +62,11 @@ def test_ways(limits: Limits, qpos: Array, slides: Array) -> Array:
     k = _choose_ways.call(*rows, limits.dofs.copy(), qpos.copy(), ways)
     if k < 0:
         return ways
+    unit = limits.units[k]
     text = (
-        f"joint '{limits.names[k]}' is at {qpos[limits.dofs[k]]:.4g} between its limits "
-        f"{limits.lower[k]:.4g} and {limits.upper[k]:.4g}; the start-up test needs "
-        f"{abs(ways[k]) + kernels.CLEAR:.3g} of room on one side"
+        f"joint '{limits.names[k]}' is at {qpos[limits.dofs[k]]:.4g} {unit}, between its limits "
+        f"{limits.lower[k]:.4g} and {limits.upper[k]:.4g} {unit}; the start-up test needs "
+        f"{abs(ways[k]) + kernels.CLEAR:.3g} {unit} of room on one side"
     )
     raise refusal(text, "start-up", limits.names[k])
 

@@ -12,6 +12,7 @@ from rbdyn_ros.checks.names import name_faults, strings
 from rbdyn_ros.dynamics.commanded import reason_passive
 from rbdyn_ros.dynamics.configuration import position_ranges
 from rbdyn_ros.errors import Finding, ParameterError, apart, exactly, refusal
+from rbdyn_ros.model.declared.joints import JointType
 from rbdyn_ros.model.model import Model
 
 #: Tolerance of measured positions beyond a limit: half a degree [rad or m].
@@ -33,6 +34,7 @@ class Limits:
 
     Attributes:
         names: names of the joints.
+        units: units of their positions, "rad" or "m".
         dofs: (n,) their degrees of freedom.
         lower, upper: (n,) position limits [rad or m], infinite if there is no limit.
         velocity: (n,) largest speeds [rad/s or m/s], infinite if there is no limit.
@@ -50,6 +52,7 @@ class Limits:
     """
 
     names: tuple[str, ...]
+    units: tuple[str, ...]
     dofs: NDArray[np.int64]
     lower: Array
     upper: Array
@@ -104,6 +107,7 @@ class Limits:
         ranges = position_ranges(m, j)
         return Limits(
             tuple(m.jnt_names[k] for k in joints),
+            tuple("m" if m.jnt_type[k] == JointType.SLIDE else "rad" for k in joints),
             m.jnt_dofadr[j],
             ranges[:, 0].copy(),
             ranges[:, 1].copy(),

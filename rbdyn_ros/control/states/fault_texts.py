@@ -34,9 +34,14 @@ class Found(NamedTuple):
         return f"joint '{self.limits.names[self.joint]}'"
 
     @property
-    def speed(self) -> float:
-        """Measured velocity of the joint."""
-        return float(self.s.state[1, self.s.dofs[self.joint]])
+    def unit(self) -> str:
+        """Unit of the joint's position."""
+        return self.limits.units[self.joint]
+
+    @property
+    def speed(self) -> str:
+        """Measured velocity of the joint, with its unit."""
+        return f"{self.s.state[1, self.s.dofs[self.joint]]:.4g} {self.unit}/s"
 
 
 def fault_of(row: Array, s: ArmLoopState, limits: Limits) -> Fault:
@@ -55,44 +60,45 @@ def fault_of(row: Array, s: ArmLoopState, limits: Limits) -> Fault:
 
 
 def _position(found: Found) -> str:
-    k, limits = found.joint, found.limits
+    k, limits, unit = found.joint, found.limits, found.unit
     place, low, high = apart(found.value, limits.lower[k], limits.upper[k])
-    return f"{found.name} is at {place}, beyond its limits {low} and {high}"
+    return f"{found.name} is at {place} {unit}, beyond its limits {low} and {high} {unit}"
 
 
 def _velocity(found: Found) -> str:
-    fastest = float(found.limits.velocity[found.joint])
+    fastest, unit = float(found.limits.velocity[found.joint]), found.unit
     if found.kind == kinds.UNLIKE:
         off, most = apart(found.value, found.allowed, digits=3)
         return (
-            f"{found.name} does not move at its measured velocity, {found.speed:.4g}: its "
-            f"positions are {off} away from there; allowed is {most}"
+            f"{found.name} does not move at its measured velocity, {found.speed}: its "
+            f"positions are {off} {unit} away from there; allowed is {most} {unit}"
         )
     if found.kind == kinds.MOVED:
-        moved = f"{found.name} moved by {found.value:.6g} in {found.s.passed:.6f} s"
-        return f"{moved}; its velocity limit is {fastest:.6g}"
+        moved = f"{found.name} moved by {found.value:.6g} {unit} in {found.s.passed:.6f} s"
+        return f"{moved}; its velocity limit is {fastest:.6g} {unit}/s"
     speed, most, _ = apart(found.value, fastest, -fastest)
-    return f"{found.name} moves at {speed}; its velocity limit is {most}"
+    return f"{found.name} moves at {speed} {unit}/s; its velocity limit is {most} {unit}/s"
 
 
 def _acceleration(found: Found) -> str:
     if found.kind == kinds.ACCELERATION:
         return (
-            f"the velocity of {found.name} jumped to {found.speed:.4g}; acceleration_limit is "
-            f"{found.limits.acceleration:.6g}"
+            f"the velocity of {found.name} jumped to {found.speed}; acceleration_limit is "
+            f"{found.limits.acceleration:.6g} {found.unit}/s^2"
         )
     return (
-        f"{found.name} moves at {found.speed:.4g} and gains speed too fast; {OVERSHOOT:g} "
-        f"times its acceleration limit is {found.limits.gain[found.joint]:.6g}"
+        f"{found.name} moves at {found.speed} and gains speed too fast; {OVERSHOOT:g} times "
+        f"its acceleration limit is {found.limits.gain[found.joint]:.6g} {found.unit}/s^2"
     )
 
 
 def _power(found: Found) -> str:
     power, most = apart(found.value, found.limits.power[found.joint], digits=4)
-    effort = found.s.out[RELEASED, found.joint]
+    unit = "N" if found.unit == "m" else "N m"
+    effort = f"{found.s.out[RELEASED, found.joint]:.4g} {unit}"
     return (
-        f"{found.name} works with {power} W, {effort:.4g} at velocity {found.speed:.4g}; its "
-        f"limit is {most} W"
+        f"{found.name} works with {power} W, {effort} at velocity {found.speed}; its limit is "
+        f"{most} W"
     )
 
 
@@ -134,17 +140,19 @@ def _effort(found: Found) -> str:
 
 
 def _frozen(found: Found) -> str:
+    unit = found.unit
     return (
-        f"{found.name} stands still at {found.value:.4g}, or its numbers repeat. Either the "
-        f"efforts sent should have moved it by more than {FROZEN:g}, or its velocity of "
-        f"{found.allowed:.4g} by more than {PASSED:g}, or its measured effort does not follow the "
-        "efforts sent"
+        f"{found.name} stands still at {found.value:.4g} {unit}, or its numbers repeat. Either "
+        f"the efforts sent should have moved it by more than {FROZEN:g} {unit}, or its velocity "
+        f"of {found.allowed:.4g} {unit}/s by more than {PASSED:g} {unit}, or its measured effort "
+        "does not follow the efforts sent"
     )
 
 
 def _tracking(found: Found) -> str:
     away, most = apart(found.value, found.allowed, digits=4)
-    return f"{found.name} is {away} from its target; tracking_tolerance is {most}"
+    unit = found.unit
+    return f"{found.name} is {away} {unit} from its target; tracking_tolerance is {most} {unit}"
 
 
 def _target(found: Found) -> str:
