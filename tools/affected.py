@@ -61,7 +61,7 @@ def reached(names: set[str]) -> set[str]:
 
 
 def needed(name: str) -> set[str]:
-    """Return a file and all that it needs."""
+    """Return a file and all files that it needs, directly or through other files."""
     found, waiting = {name}, [name]
     while waiting:
         for other in needs(waiting.pop()) - found:

@@ -42,8 +42,8 @@ pytestmark = needs_gxx
 BENT = np.array([0.3, 0.6, 0.4, -0.7, 0.5, 0.4, 0.2])
 H = 0.001
 RACE = Path(__file__).parents[1] / "support/fault_text.cpp"
-#: Allowed difference relative to the largest effort, because the two may add a thousand terms in
-#: different orders.
+#: Allowed difference relative to the largest effort, because both controllers add a thousand
+#: terms, perhaps in different orders.
 ROUNDING = 1e-11
 
 
@@ -206,7 +206,7 @@ def plant(m, d, effort, limits, push=0.0):
 def rough_plant(m):
     """Return the Model with friction, of which the controllers compensate half."""
     rough = m.replaced()
-    # with smooth friction no two states of an arm at rest are equal, so none seems frozen
+    # with smooth friction no two states of an arm at rest are equal, so no state seems frozen
     rough.opt.passive, rough.opt.exact_stops = True, False
     return rough
 

@@ -19,7 +19,7 @@ pytest.importorskip("matplotlib")
 ROOT = Path(__file__).parents[2]
 NOTEBOOKS = ROOT / "examples" / "notebooks"
 #: Code that runs after a notebook's own parameters, to save time: no films (test_examples.py makes
-#: one), one of six scenes (test_docs_commands.py runs all), and no long chains.
+#: a film), one of six scenes (test_docs_commands.py runs all scenes), and no long chains.
 SHORTER = {
     "contact_scenes": "given.scene = ['arch']",
     "cost_of_dynamics": "given.links = 32",

@@ -55,8 +55,8 @@ def test_the_regressor_has_columns_for_rotors_and_offsets():
     [((0.0, 0.0, -9.81), 36), ((1.0, 2.0, -9.0), 38)],
 )
 def test_base_parameters_of_six_revolute_joints_have_the_known_number(gravity, count):
-    # each joint has 7, but the first joint lacks 6, for only the inertia about its vertical axis
-    # matters. On a tilted axis two first moments matter, too.
+    # each joint adds 7 base parameters, but a first joint with a vertical axis adds only the
+    # inertia about this axis. If the axis is tilted, two first moments matter, too
     m = load("ur5_robot.urdf").replaced()
     m.opt.gravity = gravity
     assert base_parameters(m).rank == count

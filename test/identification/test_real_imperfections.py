@@ -98,7 +98,7 @@ def test_a_term_for_rotors_is_kept_only_if_the_robot_has_rotors():
 
 
 def leaning(seed):
-    """Return a Model, a motion with friction by load and a tilted base, its shares, the tilt."""
+    """Return a Model, a motion with friction by load and a tilted base, shares and tilt."""
     described = load("ur5_robot.urdf")
     shares, tilt = np.linspace(0.05, 0.12, 6), np.array([0.03, -0.02])
     real = tilted(described, tilt)

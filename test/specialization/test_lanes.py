@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The bits of a robot in a lane are the bits of the robot alone, whatever the other lanes have."""
+"""A robot in a lane has the bits of the robot alone, for any content of the other lanes."""
 
 import ctypes
 import math

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """NaN and infinity in the inputs reach the same outputs as in the engine.
 
-There is one exception: a product with an exact zero of the Model is zero whatever the other factor
-is, so the straight-line code does not read that factor, and the output stays finite.
+There is one exception: a product with an exact zero of the Model is zero for any other factor. So the
+straight-line code does not read this factor, and the output stays finite.
 """
 
 import math
@@ -101,7 +101,7 @@ def test_the_next_state_has_nan_where_the_engine_has_nan(name):
         for field in ("qpos", "qvel", "qacc_step"):
             bad = ~np.isfinite(theirs[field])
             assert (bad == ~np.isfinite(found[field][k])).all(), (array, place, field)
-        # dofs without inertia are counted by both, or by neither
+        # the engine and the code both count dofs without inertia, or neither counts them
         assert (found["nbad"][k, 0] > START) == (theirs["nbad"][0] > START)
         assert found["nsingular"][k, 0] == theirs["nsingular"][0]
 
