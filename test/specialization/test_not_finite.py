@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """NaN and infinity in the inputs reach the same outputs as in the engine.
 
-There is one exception: a product with an exact zero of the Model is zero for any other factor. So the
-straight-line code does not read this factor, and the output stays finite.
+There is one exception: a product with an exact zero of the Model is zero for any other factor. So
+the straight-line code does not read this factor, and the output stays finite.
 """
 
 import math
