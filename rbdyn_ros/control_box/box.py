@@ -92,7 +92,7 @@ class ControlBox(ABC):
         idle: whether the box can stop time at this state, if all other boxes can.
         failure: the error that ended the thread, or None.
         watch: called with every state that the box reads, in its thread.
-        runs_on: whether time continues although nothing happens.
+        runs_on: in lock-step, whether time runs even while the arm rests and no client sends.
         served: number of times that the box accepted clients and read their requests.
     """
 
@@ -151,11 +151,11 @@ class ControlBox(ABC):
 
     @abstractmethod
     def _idles(self) -> bool:
-        """Return whether nothing changes until a client sends something."""
+        """Return whether the box waits for a client: until then its state stays the same."""
 
     @abstractmethod
     def _stand(self) -> bool:
-        """In lock-step, stop time while nothing happens; return whether it was stopped."""
+        """In lock-step, stop time while the box waits for a client; return whether it did."""
 
     @abstractmethod
     def _exchange(self, timeout: float, tick: int | None = None) -> None:

@@ -28,7 +28,7 @@ class BoxedRobot(ABC):
 
     @property
     def rests(self) -> bool:
-        """Return whether nothing changes until a client sends something."""
+        """Return whether the arm waits for a client: until then its state stays the same."""
         return self._holds and self._rested > SETTLED
 
     @property

@@ -63,7 +63,7 @@ class GripperServer(FrankaServer):
 
     @property
     def rests(self) -> bool:
-        """Return whether nothing changes until a client sends something."""
+        """Return whether the hand waits for a client: until then its state stays the same."""
         return self._running is None
 
     @property

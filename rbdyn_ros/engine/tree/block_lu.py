@@ -26,7 +26,7 @@ from rbdyn_ros.engine.compiler.block_rows import (
 )
 from rbdyn_ros.engine.compiler.jit import inline, kernel
 
-#: Numbers of a block.
+#: Number of entries of a block.
 BLOCK = 36
 
 

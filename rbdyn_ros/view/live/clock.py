@@ -24,7 +24,7 @@ REFRESH = 0.2
 
 
 def tell(server: "viser.ViserServer", event: Any, reason: str) -> None:
-    """Show a reason in the browser of an event, or in all if event is None; "": show nothing."""
+    """Show a reason in the browser of an event; event None: in all browsers; "": in none."""
     if not reason:
         return
     clients = [event.client] if getattr(event, "client", None) else server.get_clients().values()

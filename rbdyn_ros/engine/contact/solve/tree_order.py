@@ -65,7 +65,7 @@ def _link_touching(m, d):
 
 @inline
 def _words(m):
-    """Return how many words of tree_near each tree has."""
+    """Return the number of words that each tree has in tree_near, a bit for each body."""
     return m.nbody // WORD_BITS + 1
 
 
